@@ -8,6 +8,7 @@ use callgrove_source::LaneNumber;
 use crate::assembly::Assembly;
 use crate::processes::Processes;
 use crate::recorder::{CounterValue, TraceRecorder, TrackSample};
+use crate::track::TrackNumber;
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
@@ -21,21 +22,35 @@ impl Assembly {
         processes: &Processes,
         main: &BTreeMap<RankId, LaneNumber>,
     ) {
-        let mut lanes = BTreeMap::new();
         let samples = std::mem::take(&mut recorder.counters);
+        let num_tracks = recorder.tracks.tracks.len();
+        let num_of_tracks = num_of_tracks(samples.iter().map(|it| it.track), num_tracks);
+        let has_samples = |track: &usize| num_of_tracks.get(*track).is_some_and(|num| *num > 0);
+        let lane_of = |track: usize| {
+            let track = Some(track).filter(has_samples)?;
+            self.lane_of_counter(track, recorder, (processes, main))
+        };
+        let lanes: Vec<_> = (0..num_tracks).map(lane_of).collect();
+        for (place, num) in num_of_lanes(&lanes, &num_of_tracks) {
+            if let Some(events) = self.ranks.get_mut(&place.0) {
+                events.reserve(place.1, 0, num);
+            }
+        }
+        let mut counters = BTreeMap::new();
         for sample in samples {
-            let time = self.time(sample.at);
-            let counter = sample
-                .counter
-                .unwrap_or_else(|| counter_of(sample.track, recorder));
+            let (time, track) = (self.time(sample.at), sample.track.index());
+            let counter = match sample.counter {
+                Some(counter) => counter,
+                None => *counters
+                    .entry(track)
+                    .or_insert_with(|| counter_of(track, recorder)),
+            };
             let Some(value) = value_of(&sample, recorder) else {
                 let place = || format!("counter at {} ns", time.0);
                 self.warnings.count(WarningKind::BadRow, None, place);
                 continue;
             };
-            let placed = *lanes
-                .entry(sample.track)
-                .or_insert_with(|| self.lane_of_counter(sample.track, recorder, (processes, main)));
+            let placed = lanes.get(track).copied().flatten();
             let lane = placed.and_then(|(rank, lane)| Some((self.ranks.get_mut(&rank)?, lane)));
             if let Some((events, lane)) = lane {
                 events.counter(lane, time, counter, value);
@@ -65,6 +80,34 @@ impl Assembly {
     }
 }
 
+/// Returns the number of events of each track.
+pub(crate) fn num_of_tracks(
+    events: impl Iterator<Item = TrackNumber>,
+    num_tracks: usize,
+) -> Vec<usize> {
+    let mut numbers = vec![0; num_tracks];
+    for track in events {
+        if let Some(number) = numbers.get_mut(track.index()) {
+            *number += 1;
+        }
+    }
+    numbers
+}
+
+/// Returns the number of events of each lane, of those of its tracks.
+pub(crate) fn num_of_lanes(
+    lanes: &[Option<(RankId, LaneNumber)>],
+    num_of_tracks: &[usize],
+) -> BTreeMap<(RankId, LaneNumber), usize> {
+    let mut numbers = BTreeMap::new();
+    for (lane, num) in lanes.iter().zip(num_of_tracks) {
+        if let Some(lane) = *lane {
+            *numbers.entry(lane).or_default() += num;
+        }
+    }
+    numbers
+}
+
 /// Returns the counter that a track is.
 fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
     let track = recorder.tracks.tracks.get(track);
@@ -79,13 +122,13 @@ fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
 
 /// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
 fn value_of(sample: &TrackSample, recorder: &TraceRecorder) -> Option<u64> {
-    let track = recorder.tracks.tracks.get(sample.track);
+    let track = recorder.tracks.tracks.get(sample.track.index());
     let counter = track.and_then(|it| it.counter.as_ref());
     let multiplier = match sample.counter {
         None => counter.map_or(1, |it| it.multiplier),
         Some(_) => 1,
     };
-    match sample.value {
+    match sample.value() {
         CounterValue::Integer(value) => u64::try_from(value.checked_mul(multiplier)?).ok(),
         CounterValue::Double(value) => whole(value, multiplier),
     }
