@@ -40,7 +40,7 @@ pub use format::{Contents, Extent, Format, LoadTrace, Part};
 pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
 pub use ordering::{
-    DecodedRun, EventPieces, FileDecoder, LaneCalls, LaneIdentity, LaneNumber, OpenDecoder,
+    DecodedRun, EventPieces, FileDecoder, LaneIdentity, LaneNumber, ListedCalls, OpenDecoder,
     OrderingStream, RankEvents, decoded_file,
 };
 pub use rank_in_name::{rank_in_name, rank_in_text};

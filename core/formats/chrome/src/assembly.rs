@@ -27,7 +27,7 @@ const TEXT_THREAD: u64 = 1 << 62;
 const OTHER_THREAD: u64 = 1 << 61;
 
 /// The ranks of a file while they are put together.
-pub(crate) struct Assembly {
+pub(crate) struct ChromeAssembly {
     pub(crate) recorder: EventRecorder,
     pub(crate) facts: FileFacts,
     ranks: AssignedRanks,
@@ -66,7 +66,7 @@ pub(crate) fn assemble(
         TraceWriter::Jax => jax_devices(&recorder),
         TraceWriter::Kineto | TraceWriter::Other => BTreeMap::new(),
     };
-    let mut assembly = Assembly {
+    let mut assembly = ChromeAssembly {
         recorder,
         facts,
         ranks,
@@ -113,7 +113,7 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
     }
 }
 
-impl Assembly {
+impl ChromeAssembly {
     /// Gives each row with calls a lane.
     fn add_lanes(&mut self) {
         let mut places: BTreeMap<(RankId, LaneIdentity), RowPlace> = BTreeMap::new();

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::assembly::Assembly;
+use crate::assembly::ChromeAssembly;
 use crate::launches::on_axis;
 use crate::own_file::{OwnEventKind, OwnEvents};
 
-impl Assembly {
+impl ChromeAssembly {
     /// Adds what a file that Callgrove wrote states about lanes.
     pub(crate) fn add_own_events(&mut self) {
         let base_ns = self.facts.base_ns;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use callgrove_model::{FuncId, TimeNs};
-use callgrove_source::LaneCalls;
+use callgrove_source::ListedCalls;
 
 use crate::category::ChromeCallKind;
 use crate::json::JsonValue;
@@ -60,7 +60,7 @@ pub(crate) struct ChromeRow {
     pub(crate) place: RowPlace,
     pub(crate) kind: ChromeRowKind,
     /// Times are in nanoseconds since the time that the file states.
-    pub(crate) calls: LaneCalls,
+    pub(crate) calls: ListedCalls,
     /// Number of iterations of a training among the calls.
     pub(crate) num_steps: u64,
     /// Whether the file states that it is a thread, with or without calls.
@@ -146,7 +146,7 @@ impl ChromeRows {
             rows.push(ChromeRow {
                 place,
                 kind,
-                calls: LaneCalls::default(),
+                calls: ListedCalls::default(),
                 num_steps: 0,
                 is_stated: false,
             });
@@ -165,7 +165,7 @@ impl ChromeRows {
 
     /// Returns the calls of a row.
     #[inline]
-    pub(crate) fn calls_mut(&mut self, row: RowNumber) -> Option<&mut LaneCalls> {
+    pub(crate) fn calls_mut(&mut self, row: RowNumber) -> Option<&mut ListedCalls> {
         Some(&mut self.list.get_mut(row.index())?.calls)
     }
 

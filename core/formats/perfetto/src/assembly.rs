@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, RankId, TimeNs, WarningKind, Warnings};
-use callgrove_source::{DecodedRun, LaneCalls, LaneNumber, RankEvents};
+use callgrove_source::{DecodedRun, LaneNumber, ListedCalls, RankEvents};
 
 use crate::clocks::{ClockPath, ClockStamp, TraceClocks};
-use crate::counters::{num_of_lanes, num_of_tracks};
 use crate::flows::{PlacedPoint, connect};
-use crate::lanes::TrackLane;
+use crate::lanes::{TrackLane, num_of_lanes, num_of_tracks};
 use crate::processes::Processes;
 use crate::recorder::{TraceRecorder, TrackFlow};
 use crate::slices::{order, pair};
@@ -301,9 +300,9 @@ fn on_path(path: Option<&ClockPath>, time_ns: i64) -> i64 {
 }
 
 /// Returns paired events as beginnings and ends, in the memory of the list. Ends without a beginning are left out.
-fn calls_of(list: EventList) -> LaneCalls {
+fn calls_of(list: EventList) -> ListedCalls {
     let mut next = 0;
-    LaneCalls::of_ends(list.events, |event| {
+    ListedCalls::of_ends(list.events, |event| {
         let index = next;
         next += 1;
         let time = TimeNs(event.time_ns);

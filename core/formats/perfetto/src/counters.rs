@@ -6,9 +6,9 @@ use callgrove_model::{CounterId, RankId, WarningKind};
 use callgrove_source::LaneNumber;
 
 use crate::assembly::Assembly;
+use crate::lanes::{num_of_lanes, num_of_tracks};
 use crate::processes::Processes;
 use crate::recorder::{CounterValue, TraceRecorder, TrackSample};
-use crate::track::TrackNumber;
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
@@ -78,34 +78,6 @@ impl Assembly {
         };
         place(track).or_else(parent).or_else(process)
     }
-}
-
-/// Returns the number of events of each track.
-pub(crate) fn num_of_tracks(
-    events: impl Iterator<Item = TrackNumber>,
-    num_tracks: usize,
-) -> Vec<usize> {
-    let mut numbers = vec![0; num_tracks];
-    for track in events {
-        if let Some(number) = numbers.get_mut(track.index()) {
-            *number += 1;
-        }
-    }
-    numbers
-}
-
-/// Returns the number of events of each lane, of those of its tracks.
-pub(crate) fn num_of_lanes(
-    lanes: &[Option<(RankId, LaneNumber)>],
-    num_of_tracks: &[usize],
-) -> BTreeMap<(RankId, LaneNumber), usize> {
-    let mut numbers = BTreeMap::new();
-    for (lane, num) in lanes.iter().zip(num_of_tracks) {
-        if let Some(lane) = *lane {
-            *numbers.entry(lane).or_default() += num;
-        }
-    }
-    numbers
 }
 
 /// Returns the counter that a track is.

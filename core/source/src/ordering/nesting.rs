@@ -10,7 +10,7 @@ use callgrove_model::{
 
 use super::call_order::{Call, ListOrder};
 use super::followers::Followers;
-use super::lane_calls::{CallEnd, CallExtent, LaneCall, LaneCalls};
+use super::listed_calls::{CallEnd, CallExtent, LaneCall, ListedCalls};
 
 /// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
 const TOLERANCE: DurationNs = DurationNs::from_us(1);
@@ -34,8 +34,12 @@ struct OpenCall {
 
 /// Returns the calls of a lane as events in order of time; the second and later vectors are the calls that overlap
 /// others. The rows of the events are zero. Cost: O(n log n), times the number of calls that overlap at once.
-pub(super) fn nest(calls: LaneCalls, rank: RankId, warnings: &mut Warnings) -> Vec<Vec<FuncEvent>> {
-    let LaneCalls { ends, mixed } = calls;
+pub(super) fn nest(
+    calls: ListedCalls,
+    rank: RankId,
+    warnings: &mut Warnings,
+) -> Vec<Vec<FuncEvent>> {
+    let ListedCalls { ends, mixed } = calls;
     let Some(calls) = mixed else {
         return vec![nest_ends(ends, rank, warnings)];
     };

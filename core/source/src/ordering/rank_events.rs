@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, ThreadId, TimeNs};
 
-use super::lane_calls::LaneCalls;
+use super::listed_calls::ListedCalls;
 
 /// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +41,7 @@ pub(super) struct LaneEvents {
     pub(super) key: LaneIdentity,
     /// The thread, if its number is stated.
     pub(super) thread: Option<ThreadId>,
-    pub(super) calls: LaneCalls,
+    pub(super) calls: ListedCalls,
     pub(super) messages: Vec<MessagePoint>,
     pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
     pub(super) collectives: Vec<(TimeNs, u64, u64)>,
@@ -120,7 +120,7 @@ impl RankEvents {
     }
 
     /// Adds calls. A lane without calls takes the memory of the list.
-    pub fn add_calls(&mut self, lane: LaneNumber, calls: LaneCalls) {
+    pub fn add_calls(&mut self, lane: LaneNumber, calls: ListedCalls) {
         self.lanes[lane.0].calls.append(calls);
     }
 
@@ -209,7 +209,7 @@ impl LaneEvents {
         Self {
             key,
             thread: None,
-            calls: LaneCalls::default(),
+            calls: ListedCalls::default(),
             messages: Vec::new(),
             counters: Vec::new(),
             collectives: Vec::new(),

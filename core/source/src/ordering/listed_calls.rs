@@ -5,7 +5,7 @@ use callgrove_model::{FuncId, TimeNs};
 /// The calls of a lane in the order in which they were added. A beginning or an end takes 16 bytes, and 24 if complete
 /// calls are among them, which take as many.
 #[derive(Debug, Default)]
-pub struct LaneCalls {
+pub struct ListedCalls {
     /// Beginnings and ends, if there are no complete calls.
     pub(super) ends: Vec<CallEnd>,
     /// All, if there are complete calls.
@@ -81,7 +81,7 @@ impl From<CallEnd> for LaneCall {
     }
 }
 
-impl LaneCalls {
+impl ListedCalls {
     /// Returns beginnings and ends in order: the time of each, and the function of a beginning. Where the elements of the
     /// source take 16 bytes, its memory is used.
     pub fn of_ends<T>(
@@ -183,7 +183,7 @@ impl LaneCalls {
 mod tests {
     use super::*;
 
-    fn extents(calls: &LaneCalls) -> Vec<(i64, CallExtent)> {
+    fn extents(calls: &ListedCalls) -> Vec<(i64, CallExtent)> {
         let list = calls.mixed.iter().flatten();
         list.map(|it| (it.time.0, it.extent())).collect()
     }
@@ -192,7 +192,7 @@ mod tests {
     fn ends_and_complete_calls_keep_their_order_and_are_small() {
         assert_eq!(size_of::<CallEnd>(), 16);
         assert_eq!(size_of::<LaneCall>(), 24);
-        let (mut calls, mut others) = (LaneCalls::default(), LaneCalls::default());
+        let (mut calls, mut others) = (ListedCalls::default(), ListedCalls::default());
         calls.begin(FuncId(1), TimeNs(5));
         calls.end(TimeNs(9));
         others.begin(FuncId(2), TimeNs(10));
