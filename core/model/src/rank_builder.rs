@@ -131,6 +131,15 @@ impl RankBuilder {
         }
     }
 
+    /// Returns the memory of rows that were reserved and are not used. For a rank whose steps have probably all come, while
+    /// those of others come.
+    pub fn shrink_to_fit(&mut self) {
+        for lane in self.lanes.values_mut() {
+            lane.stack.shrink_to_fit();
+            lane.waiting.shrink_to_fit();
+        }
+    }
+
     /// Returns the warnings, to which a reader adds the damage in this rank's stream.
     pub fn warnings_mut(&mut self) -> &mut Warnings {
         &mut self.warnings

@@ -16,28 +16,41 @@ pub enum WarningKind {
     MissingRank,
     /// A rank's file could not be read at all; the others were.
     RankUnreadable,
-    /// A stream has rows of several ranks or programs, of which one was read.
+    /// A stream or file has rows of several ranks, processes or programs, of which one was read.
     OtherRank,
-    /// A rank's stream is truncated; the steps before the break were read.
+    /// A rank's stream or file is truncated; what precedes the break was read.
     StreamTruncated,
     /// Steps of a live stream are missing: the writer dropped them, or the reader joined too late.
     StepMissing,
-    /// Rows with an invalid id or time were left out.
+    /// A file of events that the definitions of a run name is missing; the other files were read.
+    FileMissing,
+    /// The tracer dropped packets of a recording, so their events are missing.
+    PacketsDropped,
+    /// Packets refer to names, defaults or clocks that the tracer stated in packets that it dropped. They were left out
+    /// until the tracer repeated these.
+    StateLost,
+    /// Rows, events or chunks that are damaged, or have an invalid id or time, were left out.
     BadRow,
     /// A name was used that no step announced; it got a placeholder name.
     UnknownName,
-    /// A name or a metadata value is too long or holds a NUL; it was cut, and the NUL replaced by a question mark.
+    /// A name or a metadata value is too long, holds a NUL or is not UTF-8; it was cut, and what is no text replaced.
     TextChanged,
     /// An EXIT without its ENTRY was left out.
     ExitWithoutEntry,
+    /// A call without an end, whose length is unknown, was left out.
+    EntryWithoutExit,
     /// An EXIT arrived while functions called later were still open; they were closed at its time.
     MissingExit,
     /// An EXIT came on another thread than its ENTRY; it was paired with it.
     ExitOnOtherThread,
+    /// A call ends before it begins; it was read as a call of no duration.
+    NegativeDuration,
     /// A call that reached beyond another by a microsecond or less was cut: times are rounded.
     CallCut,
     /// Calls of one thread or stream overlap without one being in the other; they are on a lane of their own.
     CallsOverlap,
+    /// Calls that overlap more others of their thread or stream than lanes are made for; they were left out.
+    OverlapsLeftOut,
     /// Calls in collectives whose communicator the file does not state; they are matched by their order.
     CommunicatorAssumed,
     /// The times of a rank do not overlap those of most others: its clock counts from another time.
@@ -65,7 +78,8 @@ pub enum WarningKind {
     RecvBeforeSend,
     /// Ranks of the trace have only SENDs, or only RECVs, so that no messages are known.
     OneSideOnly,
-    /// A RECV reports another size than its SEND: TAU writes the posted size, not the received one.
+    /// A RECV reports another size than its SEND: TAU writes the posted size, not the received one. That of the SEND is
+    /// used.
     SizeDiffers,
 }
 
@@ -88,20 +102,34 @@ impl fmt::Display for WarningKind {
         f.write_str(match self {
             Self::MissingRank => "ranks of the communicator are not in the trace",
             Self::RankUnreadable => "rank could not be read and is left out",
-            Self::OtherRank => "rows of other ranks in the stream of this rank, left out",
-            Self::StreamTruncated => "stream is truncated; the steps before the break were read",
+            Self::OtherRank => "rows of other ranks or processes among those of this rank, left out",
+            Self::StreamTruncated => "stream is truncated; what precedes the break was read",
             Self::StepMissing => "steps of a live stream are missing",
-            Self::BadRow => "rows with impossible values were left out",
+            Self::FileMissing => "files of events are missing; the others were read",
+            Self::PacketsDropped => {
+                "places where the tracer dropped packets, whose events are missing"
+            }
+            Self::StateLost => {
+                "packets that need what the tracer stated in dropped packets, left out until it repeated that"
+            }
+            Self::BadRow => "events that are damaged or have impossible values, left out",
             Self::UnknownName => "names used but never announced",
-            Self::TextChanged => "names or values that are too long or hold a NUL were changed",
+            Self::TextChanged => "names or values that are too long, hold a NUL or are not UTF-8, changed",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
+            Self::EntryWithoutExit => "calls without an end, left out",
             Self::MissingExit => "missing EXIT, closed when the caller continued",
             Self::ExitOnOtherThread => "EXIT on another thread than its ENTRY, paired with it",
+            Self::NegativeDuration => {
+                "calls that end before they begin, read as calls of no duration"
+            }
             Self::CallCut => {
                 "calls that reach beyond another by up to 1 us, cut: times are rounded"
             }
             Self::CallsOverlap => {
                 "calls that overlap others of their thread, shown on a lane of their own"
+            }
+            Self::OverlapsLeftOut => {
+                "calls that overlap too many others of their thread, left out"
             }
             Self::CommunicatorAssumed => {
                 "calls in collectives of an unstated communicator, matched by their order: with several communicators, \
@@ -127,7 +155,7 @@ impl fmt::Display for WarningKind {
                 "messages of which the tracer recorded one side only: none is drawn or followed"
             }
             Self::SizeDiffers => {
-                "receives report the size of the posted buffer; the size of the send is used"
+                "receives report another size than their sends, such as that of the posted buffer; that of the send is used"
             }
         })
     }

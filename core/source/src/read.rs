@@ -134,6 +134,8 @@ fn read_ranks(
 #[derive(Default)]
 struct RankBuilders {
     by_rank: BTreeMap<(ProgramId, RankId), RankBuilder>,
+    /// The rank of the last step.
+    last: Option<(ProgramId, RankId)>,
     /// Steps without events that precede the first with events, which states the rank of its stream.
     early: Vec<StepBatch>,
 }
@@ -159,9 +161,16 @@ impl RankBuilders {
     }
 
     fn builder(&mut self, batch: &StepBatch) -> &mut RankBuilder {
-        let (program, rank) = (batch.program, batch.rank);
-        let builder = self.by_rank.entry((program, rank));
-        builder.or_insert_with(|| RankBuilder::new(program, rank))
+        let key = (batch.program, batch.rank);
+        let last = self.last.replace(key);
+        // Most files have the ranks one after another.
+        if !self.by_rank.contains_key(&key)
+            && let Some(last) = last.and_then(|it| self.by_rank.get_mut(&it))
+        {
+            last.shrink_to_fit();
+        }
+        let builder = self.by_rank.entry(key);
+        builder.or_insert_with(|| RankBuilder::new(key.0, key.1))
     }
 
     fn finish(mut self, stream: &dyn EventStream) -> impl Iterator<Item = RankTrace> {

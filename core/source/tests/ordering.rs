@@ -337,7 +337,7 @@ proptest! {
         let calls: Vec<_> = calls.into_iter().map(|(func, start, len)| (func, start, start + len)).collect();
         let (steps, mut stream) = steps(of_calls(&calls));
         let num: usize = steps.iter().map(|it| it.funcs.len()).sum();
-        let num_left_out = stream.take_warnings().total(WarningKind::BadRow);
+        let num_left_out = stream.take_warnings().total(WarningKind::OverlapsLeftOut);
         prop_assert_eq!(num as u64, 2 * (calls.len() as u64 - num_left_out));
         let mut last = TimeNs(i64::MIN);
         for batch in &steps {

@@ -13,10 +13,9 @@ use crate::collectives::MessageKernel;
 use crate::file_facts::FileFacts;
 use crate::flows::hops;
 use crate::launches::on_axis;
-use crate::own_file::OwnEventKind;
 use crate::ranks::{AssignedRanks, TraceWriter, jax_devices};
 use crate::recorder::EventRecorder;
-use crate::rows::{ChromeRow, ChromeRowKind, RowCall, RowName, RowNumber, RowPlace};
+use crate::rows::{ChromeRow, ChromeRowKind, RowName, RowNumber, RowPlace};
 
 /// The number of events after which the profiler of JAX stops writing JSON.
 const JAX_MAX_EVENTS: u64 = 1_000_000;
@@ -28,15 +27,15 @@ const TEXT_THREAD: u64 = 1 << 62;
 const OTHER_THREAD: u64 = 1 << 61;
 
 /// The ranks of a file while they are put together.
-struct Assembly {
-    recorder: EventRecorder,
-    facts: FileFacts,
+pub(crate) struct ChromeAssembly {
+    pub(crate) recorder: EventRecorder,
+    pub(crate) facts: FileFacts,
     ranks: AssignedRanks,
     /// The GPUs among the processes of JAX.
     devices: BTreeMap<RowName, u64>,
-    events: BTreeMap<RankId, RankEvents>,
+    pub(crate) events: BTreeMap<RankId, RankEvents>,
     /// The lane of each row that has calls.
-    lanes: Vec<Option<(RankId, LaneNumber)>>,
+    pub(crate) lanes: Vec<Option<(RankId, LaneNumber)>>,
     /// The main thread of each rank, and its row.
     mains: BTreeMap<RankId, (LaneNumber, RowNumber)>,
 }
@@ -67,7 +66,7 @@ pub(crate) fn assemble(
         TraceWriter::Jax => jax_devices(&recorder),
         TraceWriter::Kineto | TraceWriter::Other => BTreeMap::new(),
     };
-    let mut assembly = Assembly {
+    let mut assembly = ChromeAssembly {
         recorder,
         facts,
         ranks,
@@ -100,7 +99,7 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
     let points = std::mem::take(&mut recorder.async_points);
     let joined = AsyncCalls::of(points);
     for (row, call) in joined.calls {
-        recorder.rows.push(row, call);
+        recorder.rows.push(row, &call);
     }
     for (kind, (time_ns, num)) in [
         (WarningKind::ExitWithoutEntry, joined.without_begin),
@@ -114,7 +113,7 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
     }
 }
 
-impl Assembly {
+impl ChromeAssembly {
     /// Gives each row with calls a lane.
     fn add_lanes(&mut self) {
         let mut places: BTreeMap<(RankId, LaneIdentity), RowPlace> = BTreeMap::new();
@@ -200,7 +199,7 @@ impl Assembly {
         }
         for (rank, (merit, lane)) in best {
             let Reverse(index) = merit.4;
-            self.mains.insert(rank, (lane, RowNumber(index)));
+            self.mains.insert(rank, (lane, RowNumber::of_index(index)));
             if let Some(events) = self.events.get_mut(&rank) {
                 events.set_main(lane);
             }
@@ -240,9 +239,10 @@ impl Assembly {
         }
         let process_names: BTreeMap<_, _> = recorder.process_names.iter().cloned().collect();
         for (rank, (lane, row)) in &self.mains {
-            let (Some(events), Some(row)) =
-                (self.events.get_mut(rank), recorder.rows.list.get(row.0))
-            else {
+            let (Some(events), Some(row)) = (
+                self.events.get_mut(rank),
+                recorder.rows.list.get(row.index()),
+            ) else {
                 continue;
             };
             let process = recorder.rows.names(row.place).0;
@@ -330,39 +330,9 @@ impl Assembly {
         }
     }
 
-    /// Adds what a file that Callgrove wrote states about lanes.
-    fn add_own_events(&mut self) {
-        let base_ns = self.facts.base_ns;
-        for event in self.recorder.own.take().unwrap_or_default() {
-            let Some((rank, lane)) = self.lane(event.row) else {
-                continue;
-            };
-            let Some(events) = self.events.get_mut(&rank) else {
-                continue;
-            };
-            let time = on_axis(event.time_ns, base_ns);
-            match event.kind {
-                OwnEventKind::Thread(thread) => events.set_thread(lane, thread),
-                OwnEventKind::Message(kind, partner, tag, num_bytes) => {
-                    events.message(lane, time, kind, partner, tag, num_bytes);
-                }
-                OwnEventKind::Counter(counter, value) => {
-                    events.counter(lane, time, counter, value);
-                }
-                OwnEventKind::Collective(communicator, sequence) => {
-                    events.collective(lane, time, communicator, sequence);
-                }
-                OwnEventKind::TracerWrite(duration_ns) => {
-                    let end_ns = event.time_ns.saturating_add(duration_ns);
-                    events.tracer_write(lane, time, on_axis(end_ns, base_ns));
-                }
-                OwnEventKind::Metadata(key, value) => events.metadata(lane, key, value),
-            }
-        }
-    }
-
-    fn lane(&self, row: RowNumber) -> Option<(RankId, LaneNumber)> {
-        self.lanes.get(row.0).copied().flatten()
+    /// Returns the lane of a row.
+    pub(crate) fn lane(&self, row: RowNumber) -> Option<(RankId, LaneNumber)> {
+        self.lanes.get(row.index()).copied().flatten()
     }
 
     /// Adds the flows between ranks as messages.
@@ -398,7 +368,7 @@ impl Assembly {
         }
     }
 
-    /// Moves the calls of the rows to their lanes, row by row, so that few are in memory twice.
+    /// Moves the calls of the rows to their lanes, without copying them.
     fn add_calls(&mut self) {
         let base_ns = self.facts.base_ns;
         let rows = std::mem::take(&mut self.recorder.rows.list);
@@ -409,14 +379,9 @@ impl Assembly {
             let Some(events) = self.events.get_mut(&rank) else {
                 continue;
             };
-            for call in row.calls {
-                let start = on_axis(call.start_ns, base_ns);
-                match call.end_ns {
-                    RowCall::BEGINS => events.begin(lane, call.func, start),
-                    RowCall::ENDS => events.end(lane, start),
-                    end_ns => events.call(lane, call.func, start, on_axis(end_ns, base_ns)),
-                }
-            }
+            let mut calls = row.calls;
+            calls.map_times(|time| on_axis(time.0, base_ns));
+            events.add_calls(lane, calls);
         }
     }
 }

@@ -55,6 +55,7 @@ mod format;
 mod json;
 mod launches;
 mod own_file;
+mod own_lanes;
 mod ranks;
 mod recorder;
 mod rows;

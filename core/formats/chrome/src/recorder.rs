@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use callgrove_model::{
-    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, NameTable, ThreadId, WarningKind,
-    Warnings, storable_text,
+    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, NameTable, ThreadId, TimeNs,
+    WarningKind, Warnings, storable_text,
 };
 
 use crate::arguments::CallArguments;
@@ -19,7 +19,7 @@ use crate::flows::{FlowPoint, FlowPointKind};
 use crate::json::{JsonText, JsonValue, scaled};
 use crate::launches::{LaunchEnd, LaunchEnds};
 use crate::own_file::{
-    OwnEvent, OwnEventKind, argument, full_name, instant_facts, is_finding, is_own_launch,
+    OwnEvent, OwnEventKind, OwnEvents, argument, full_name, is_finding, is_own_launch,
 };
 use crate::rows::{ChromeRowKind, ChromeRows, RowCall, RowName, RowNumber, RowPlace};
 use crate::trace_event::TraceEvent;
@@ -69,7 +69,7 @@ pub(crate) struct EventRecorder {
     pub(crate) process_names: Vec<(RowName, String)>,
     pub(crate) thread_names: Vec<(RowPlace, String)>,
     /// What a file that Callgrove wrote states about rows; `None` in the files of others.
-    pub(crate) own: Option<Vec<OwnEvent>>,
+    pub(crate) own: Option<OwnEvents>,
     pub(crate) warnings: Warnings,
     /// Whether an event has a category that only Kineto has.
     pub(crate) is_of_kineto: bool,
@@ -132,14 +132,14 @@ impl EventRecorder {
         let row = self.rows.row(place, ChromeRowKind::Calls(kind));
         let named = self.function(event.name);
         if length_ns < 0 {
-            self.count(WarningKind::ImpossibleTime);
+            self.count(WarningKind::NegativeDuration);
         }
         let call = RowCall {
             start_ns,
             end_ns: start_ns + length_ns.max(0),
             func: named.func,
         };
-        self.rows.push(row, call);
+        self.rows.push(row, &call);
         self.add_bound_flow(event, place, start_ns);
         self.add_relations(event, kind, row, named, &call);
         Some(())
@@ -162,7 +162,7 @@ impl EventRecorder {
             self.collectives
                 .steps
                 .push(TrainingStep { start_ns, number });
-            if let Some(row) = self.rows.list.get_mut(row.0) {
+            if let Some(row) = self.rows.list.get_mut(row.index()) {
                 row.num_steps += 1;
             }
         }
@@ -210,19 +210,17 @@ impl EventRecorder {
         let row = self
             .rows
             .row(place, ChromeRowKind::Calls(ChromeCallKind::Host));
-        let (func, end_ns) = if event.phase == b'B' {
+        let func = (event.phase == b'B').then(|| {
             let is_own = self.own.is_some();
             let name = if is_own { full_name(event) } else { event.name };
-            (self.function(name).func, RowCall::BEGINS)
-        } else {
-            (FuncId(0), RowCall::ENDS)
-        };
-        let call = RowCall {
-            start_ns,
-            end_ns,
-            func,
-        };
-        self.rows.push(row, call);
+            self.function(name).func
+        });
+        if let Some(calls) = self.rows.calls_mut(row) {
+            match func {
+                Some(func) => calls.begin(func, TimeNs(start_ns)),
+                None => calls.end(TimeNs(start_ns)),
+            }
+        }
         self.add_bound_flow(event, place, start_ns);
         Some(())
     }
@@ -233,13 +231,17 @@ impl EventRecorder {
         let place = self.rows.place(event.process, event.thread);
         let kind = ChromeRowKind::Calls(ChromeCallKind::Host);
         let row = self.rows.row(place, kind);
-        let facts = match event.phase {
-            b'i' => instant_facts(event),
+        match event.phase {
+            b'i' => {
+                let own = self.own.get_or_insert_default();
+                own.add_instant(event, row, time_ns);
+            }
             b'C' => {
                 let name = event.name.decoded().text;
                 let name = storable_text(&name, MAX_COUNTER_NAME_BYTES);
                 let counter = self.counter_names.intern(&name);
-                vec![OwnEventKind::Counter(counter, argument(event, "value"))]
+                let own = self.own.get_or_insert_default();
+                own.add_sample(event, row, time_ns, counter);
             }
             _ if is_own_launch(event) => {
                 let end = LaunchEnd {
@@ -252,13 +254,9 @@ impl EventRecorder {
                 } else {
                     self.launches.work.push(end);
                 }
-                return Some(());
             }
-            _ => return Some(()),
-        };
-        let facts = facts.into_iter();
-        let events = facts.map(|kind| OwnEvent { row, time_ns, kind });
-        self.own.get_or_insert_default().extend(events);
+            _ => {}
+        }
         Some(())
     }
 
@@ -369,11 +367,11 @@ impl EventRecorder {
             let place = self.rows.place(event.process, event.thread);
             let kind = ChromeRowKind::Calls(ChromeCallKind::Host);
             let row = self.rows.row(place, kind);
-            if let Some(row) = self.rows.list.get_mut(row.0) {
+            if let Some(row) = self.rows.list.get_mut(row.index()) {
                 row.is_stated = true;
             }
             let thread = u32::try_from(argument(event, "thread")).unwrap_or(u32::MAX);
-            own.push(OwnEvent {
+            own.others.push(OwnEvent {
                 row,
                 time_ns: 0,
                 kind: OwnEventKind::Thread(ThreadId(thread)),

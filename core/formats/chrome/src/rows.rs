@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use callgrove_model::FuncId;
+use callgrove_model::{FuncId, TimeNs};
+use callgrove_source::ListedCalls;
 
 use crate::category::ChromeCallKind;
 use crate::json::JsonValue;
@@ -22,7 +23,7 @@ pub(crate) struct RowPlace(pub(crate) usize);
 
 /// A row, an index into [`ChromeRows::list`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct RowNumber(pub(crate) usize);
+pub(crate) struct RowNumber(pub(crate) u32);
 
 /// What a row holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,18 +34,24 @@ pub(crate) enum ChromeRowKind {
     Asynchronous(usize),
 }
 
-/// A call, or one end of it. Times are in nanoseconds since the time that the file states.
+/// A complete call. Times are in nanoseconds since the time that the file states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RowCall {
     pub(crate) start_ns: i64,
-    /// [`RowCall::BEGINS`] or [`RowCall::ENDS`] if the call's other end is an event of its own.
     pub(crate) end_ns: i64,
     pub(crate) func: FuncId,
 }
 
-impl RowCall {
-    pub(crate) const BEGINS: i64 = i64::MIN;
-    pub(crate) const ENDS: i64 = i64::MIN + 1;
+impl RowNumber {
+    /// Returns the index of the row in the list.
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the number of the row with an index.
+    pub(crate) fn of_index(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
 }
 
 /// A row.
@@ -52,7 +59,8 @@ impl RowCall {
 pub(crate) struct ChromeRow {
     pub(crate) place: RowPlace,
     pub(crate) kind: ChromeRowKind,
-    pub(crate) calls: Vec<RowCall>,
+    /// Times are in nanoseconds since the time that the file states.
+    pub(crate) calls: ListedCalls,
     /// Number of iterations of a training among the calls.
     pub(crate) num_steps: u64,
     /// Whether the file states that it is a thread, with or without calls.
@@ -138,11 +146,11 @@ impl ChromeRows {
             rows.push(ChromeRow {
                 place,
                 kind,
-                calls: Vec::new(),
+                calls: ListedCalls::default(),
                 num_steps: 0,
                 is_stated: false,
             });
-            RowNumber(rows.len() - 1)
+            RowNumber::of_index(rows.len() - 1)
         });
         self.last_row = Some((key, row));
         row
@@ -155,11 +163,17 @@ impl ChromeRows {
             .copied()
     }
 
-    /// Adds a call to a row.
+    /// Returns the calls of a row.
     #[inline]
-    pub(crate) fn push(&mut self, row: RowNumber, call: RowCall) {
-        if let Some(row) = self.list.get_mut(row.0) {
-            row.calls.push(call);
+    pub(crate) fn calls_mut(&mut self, row: RowNumber) -> Option<&mut ListedCalls> {
+        Some(&mut self.list.get_mut(row.index())?.calls)
+    }
+
+    /// Adds a complete call to a row.
+    #[inline]
+    pub(crate) fn push(&mut self, row: RowNumber, call: &RowCall) {
+        if let Some(calls) = self.calls_mut(row) {
+            calls.call(call.func, TimeNs(call.start_ns), TimeNs(call.end_ns));
         }
     }
 

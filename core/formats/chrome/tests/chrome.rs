@@ -91,7 +91,7 @@ fn impossible_values_are_left_out_and_counted() {
     assert_eq!(call_lines(&trace), expected);
     assert_eq!(
         warnings(&trace),
-        ["BadRow 5", "RankAssumed 1", "ImpossibleTime 1"]
+        ["BadRow 5", "NegativeDuration 1", "RankAssumed 1"]
     );
 }
 

@@ -7,8 +7,8 @@
 //! NAME/LOCATION.evt ─ chunks ─ records ──────────────────────────┘
 //! ```
 //!
-//! Read are calls, messages, metrics, flushes of the tracer's buffers, hosts and command lines. Calls by calling context
-//! are those of the context's region. Not read are requests, collectives, one-sided communication, tasks, samples and
+//! Read are calls, messages, collectives, metrics, flushes of the tracer's buffers, hosts and command lines. Calls by calling context
+//! are those of the context's region. Not read are requests, one-sided communication, tasks, samples and
 //! parameters.
 //!
 //! A rank is the position of a location among those of MPI, or without MPI the order of the processes. CommunicatorRanks in

@@ -72,7 +72,7 @@ impl Otf2Stream {
             if num_events.is_some_and(|num| num > 0) {
                 let place = || format!("no such file: {}", events.path().display());
                 let warnings = &mut self.state.warnings;
-                warnings.count(WarningKind::StreamTruncated, rank, place);
+                warnings.count(WarningKind::FileMissing, rank, place);
             }
             return Ok(());
         }

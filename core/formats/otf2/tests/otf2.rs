@@ -4,13 +4,16 @@
 
 mod support;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use callgrove_local::{LocalFiles, Threads};
 use callgrove_model::{Progress, Trace, WarningKind};
 use callgrove_otf2::{Otf2Error, Otf2Format};
-use callgrove_source::{FileSystem, MemoryFiles, OneByOne, Registry, SourceError, call_lines};
+use callgrove_source::{
+    FileSystem, MemoryFiles, OneByOne, Registry, SourceError, Workers, call_lines,
+};
 use proptest::prelude::*;
 use support::{ArchiveWriter, CHUNK_BYTES, Writer};
 
@@ -314,7 +317,7 @@ fn what_is_missing_is_reported() {
     archive.locations.remove(1);
     let trace = read(archive.files()).unwrap();
     assert_eq!(call_lines(&trace), PAIR[..2]);
-    assert_eq!(trace.warnings.total(WarningKind::StreamTruncated), 1);
+    assert_eq!(trace.warnings.total(WarningKind::FileMissing), 1);
 
     let fault = |files: MemoryFiles| match read(files).unwrap_err() {
         SourceError::Invalid { source, .. } => source.to_string(),
@@ -349,6 +352,47 @@ fn an_archive_of_eztrace_reads_as_otf2_print_counts_it() {
     let num_sends: usize = trace.lanes.iter().map(|lane| lane.comms.len()).sum();
     assert_eq!(num_sends, 2_008);
     assert_eq!(trace.warnings.total(WarningKind::OneSideOnly), 2_008);
+}
+
+#[test]
+fn several_threads_read_the_same_run_as_one() {
+    let mut archive = ArchiveWriter::new(false);
+    for rank in 0..12 {
+        for thread in 0..3 {
+            let location = 10 * rank + thread;
+            let events = match thread {
+                0 => archive.process(rank, location),
+                _ => archive.location(rank, location, 1),
+            };
+            for call in 0..2_000 {
+                let start = 40 * call + 7 * thread + rank;
+                events.at(start).enter(call % 2);
+                events.record(14, |record| {
+                    record.value((rank + 1) % 12).value(4).value(call).value(8);
+                });
+                events.at(start + 30).leave(call % 2);
+            }
+        }
+    }
+    let members: Vec<u64> = (0..12).collect();
+    let mains: Vec<u64> = members.iter().map(|rank| 10 * rank).collect();
+    archive.group(1, 4, &mains);
+    archive.group(1, 5, &members);
+    archive.definitions.values(22, &[4, u64::MAX, 1, u64::MAX]);
+    let registry = Registry::new(Arc::new(archive.files()), vec![Box::new(Otf2Format)]);
+    let read = |workers: &dyn Workers| {
+        let trace = registry.load(Path::new("run"), workers, Progress::none());
+        let trace = trace.unwrap();
+        let names: Vec<_> = trace.names.iter().map(|it| it.1.to_owned()).collect();
+        let (lanes, messages) = (&trace.lanes, &trace.messages);
+        format!("{names:?} {lanes:?} {messages:?} {:?}", trace.warnings)
+    };
+    let one = read(&OneByOne);
+    assert!(one.len() > 1_000_000, "{}", one.len());
+    for num_threads in [2, 5] {
+        let threads = Threads::new(NonZeroUsize::new(num_threads).unwrap());
+        assert!(read(&threads) == one, "{num_threads} threads");
+    }
 }
 
 /// Returns the files of an archive with one file changed.

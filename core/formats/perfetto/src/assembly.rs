@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, RankId, TimeNs, WarningKind, Warnings};
-use callgrove_source::{DecodedRun, LaneNumber, RankEvents};
+use callgrove_source::{DecodedRun, LaneNumber, ListedCalls, RankEvents};
 
 use crate::clocks::{ClockPath, ClockStamp, TraceClocks};
 use crate::flows::{PlacedPoint, connect};
-use crate::lanes::TrackLane;
+use crate::lanes::{TrackLane, num_of_lanes, num_of_tracks};
 use crate::processes::Processes;
 use crate::recorder::{TraceRecorder, TrackFlow};
 use crate::slices::{order, pair};
@@ -32,7 +32,7 @@ pub(crate) struct Assembly {
 
 /// Returns the ranks of a trace. A process that does not state its rank has that of its file.
 pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str) -> DecodedRun {
-    close_asyncs(&mut recorder);
+    close_asyncs(&mut recorder, file);
     let mut warnings = std::mem::take(&mut recorder.warnings);
     let mut processes = Processes::of(&recorder.tracks);
     let tracks_with_events = tracks_with_events(&recorder);
@@ -55,13 +55,7 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
         assembly.placed.push(placed);
     }
     assembly.add_slices(&mut recorder);
-    for it in &recorder.messages {
-        let time = assembly.time(it.at);
-        if let Some((events, lane)) = assembly.lane(it.track) {
-            let partner = RankId(it.partner);
-            events.message(lane, time, it.kind, partner, it.tag, it.num_bytes);
-        }
-    }
+    assembly.add_messages(&mut recorder);
     assembly.add_own_facts(&mut recorder);
     let main = assembly.describe(&recorder, &processes);
     assembly.add_counters(&mut recorder, &processes, &main);
@@ -75,14 +69,14 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
 }
 
 /// Gives up asynchronous slices that have no end.
-fn close_asyncs(recorder: &mut TraceRecorder) {
+fn close_asyncs(recorder: &mut TraceRecorder, file: &str) {
     let num_open: usize = recorder.asyncs.drain().map(|it| it.1.len()).sum();
     if num_open > 0 {
         let count = u64::try_from(num_open).unwrap_or(u64::MAX);
-        let place = || "asynchronous slices without an end, left out".to_owned();
+        let place = || format!("asynchronous slices: {file}");
         recorder
             .warnings
-            .count_many(WarningKind::BadRow, None, count, place);
+            .count_many(WarningKind::EntryWithoutExit, None, count, place);
     }
 }
 
@@ -94,7 +88,7 @@ fn tracks_with_events(recorder: &TraceRecorder) -> Vec<bool> {
     let messages = recorder.messages.iter().map(|it| it.track);
     let counters = recorder.counters.iter().filter(|it| it.counter.is_some());
     for track in messages.chain(counters.map(|it| it.track)) {
-        if let Some(place) = with_events.get_mut(track) {
+        if let Some(place) = with_events.get_mut(track.index()) {
             *place = true;
         }
     }
@@ -106,8 +100,8 @@ fn tracks_with_events(recorder: &TraceRecorder) -> Vec<bool> {
     }
     if !with_events.contains(&true) {
         // A trace of counters alone.
-        for sample in &recorder.counters {
-            if let Some(place) = with_events.get_mut(sample.track) {
+        for sample in recorder.counters.iter() {
+            if let Some(place) = with_events.get_mut(sample.track.index()) {
                 *place = true;
             }
         }
@@ -149,6 +143,26 @@ impl Assembly {
     pub(crate) fn time(&self, at: ClockStamp) -> TimeNs {
         let path = self.paths.get(&at.clock);
         TimeNs(on_path(path, at.time_ns))
+    }
+
+    /// Adds the messages that the writer states.
+    fn add_messages(&mut self, recorder: &mut TraceRecorder) {
+        let messages = std::mem::take(&mut recorder.messages);
+        let placed = self.placed.iter();
+        let lanes: Vec<_> = placed.map(|it| it.map(|it| (it.rank, it.lane))).collect();
+        let num_of_tracks = num_of_tracks(messages.iter().map(|it| it.track), lanes.len());
+        for ((rank, lane), num) in num_of_lanes(&lanes, &num_of_tracks) {
+            if let Some(events) = self.ranks.get_mut(&rank) {
+                events.reserve(lane, num, 0);
+            }
+        }
+        for it in messages {
+            let time = self.time(it.at);
+            if let Some((events, lane)) = self.lane(it.track.index()) {
+                let partner = RankId(it.partner);
+                events.message(lane, time, it.kind, partner, it.tag, it.num_bytes);
+            }
+        }
     }
 
     /// Adds the slices of all tracks, and what flows connect.
@@ -219,7 +233,11 @@ impl Assembly {
         };
         let is_shared = is_shared || events.num_calls(placed.lane) > 0;
         for list in lists {
-            add_list(&list, (events, placed.lane), is_shared);
+            if is_shared {
+                add_complete(&list, (events, placed.lane));
+            } else {
+                events.add_calls(placed.lane, calls_of(list));
+            }
         }
         for (func, start, end) in complete {
             events.call(placed.lane, func, start, end);
@@ -281,19 +299,30 @@ fn on_path(path: Option<&ClockPath>, time_ns: i64) -> i64 {
     TimeNs(time_ns).bounded().0
 }
 
-/// Adds paired events to a lane: as beginnings and ends, or as calls if others are on it too.
-fn add_list(list: &EventList, (events, lane): (&mut RankEvents, LaneNumber), is_shared: bool) {
-    for (event, index) in list.events.iter().zip(0_u32..) {
+/// Returns paired events as beginnings and ends, in the memory of the list. Ends without a beginning are left out.
+fn calls_of(list: EventList) -> ListedCalls {
+    let mut next = 0;
+    ListedCalls::of_ends(list.events, |event| {
+        let index = next;
+        next += 1;
         let time = TimeNs(event.time_ns);
+        match event.func {
+            END if event.partner == index => None,
+            END => Some((time, None)),
+            func => Some((time, Some(FuncId(func)))),
+        }
+    })
+}
+
+/// Adds paired events to a lane on which others are too, as calls.
+fn add_complete(list: &EventList, (events, lane): (&mut RankEvents, LaneNumber)) {
+    for event in &list.events {
+        let (func, time) = (FuncId(event.func), TimeNs(event.time_ns));
         let end = usize::try_from(event.partner).ok();
-        let end = end.and_then(|it| list.events.get(it));
-        match (event.func, end) {
-            (END, _) if is_shared || event.partner == index => {}
-            (END, _) => events.end(lane, time),
-            (func, Some(end)) if is_shared => {
-                events.call(lane, FuncId(func), time, TimeNs(end.time_ns));
-            }
-            (func, _) => events.begin(lane, FuncId(func), time),
+        match end.and_then(|it| list.events.get(it)) {
+            _ if event.func == END => {}
+            Some(end) => events.call(lane, func, time, TimeNs(end.time_ns)),
+            None => events.begin(lane, func, time),
         }
     }
 }

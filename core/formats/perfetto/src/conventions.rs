@@ -12,6 +12,7 @@ use crate::proto::{Annotation, AnnotationValue, TrackEvent};
 use crate::recorder::{CounterValue, StatedMessage, TraceRecorder, TrackSample};
 use crate::sequence::Sequence;
 use crate::text::text;
+use crate::track::TrackNumber;
 
 /// Takes in an instant with annotations. Returns whether it is one of these.
 pub(crate) fn take_instant(
@@ -82,7 +83,7 @@ fn take_message(
     };
     let number = |name| integer(event, sequence, name).map_or(0, i64::cast_unsigned);
     recorder.messages.push(StatedMessage {
-        track,
+        track: TrackNumber::of_index(track),
         at,
         kind,
         partner,
@@ -109,12 +110,8 @@ fn take_user_event(
     };
     let name = text(name, &mut recorder.warnings);
     let counter = Some(recorder.counter_of(&name));
-    recorder.counters.push(TrackSample {
-        track,
-        counter,
-        at,
-        value,
-    });
+    let sample = TrackSample::new(track, counter, at, value);
+    recorder.counters.push(sample);
     true
 }
 

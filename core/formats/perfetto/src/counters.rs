@@ -6,6 +6,7 @@ use callgrove_model::{CounterId, RankId, WarningKind};
 use callgrove_source::LaneNumber;
 
 use crate::assembly::Assembly;
+use crate::lanes::{num_of_lanes, num_of_tracks};
 use crate::processes::Processes;
 use crate::recorder::{CounterValue, TraceRecorder, TrackSample};
 
@@ -21,21 +22,35 @@ impl Assembly {
         processes: &Processes,
         main: &BTreeMap<RankId, LaneNumber>,
     ) {
-        let mut lanes = BTreeMap::new();
         let samples = std::mem::take(&mut recorder.counters);
+        let num_tracks = recorder.tracks.tracks.len();
+        let num_of_tracks = num_of_tracks(samples.iter().map(|it| it.track), num_tracks);
+        let has_samples = |track: &usize| num_of_tracks.get(*track).is_some_and(|num| *num > 0);
+        let lane_of = |track: usize| {
+            let track = Some(track).filter(has_samples)?;
+            self.lane_of_counter(track, recorder, (processes, main))
+        };
+        let lanes: Vec<_> = (0..num_tracks).map(lane_of).collect();
+        for (place, num) in num_of_lanes(&lanes, &num_of_tracks) {
+            if let Some(events) = self.ranks.get_mut(&place.0) {
+                events.reserve(place.1, 0, num);
+            }
+        }
+        let mut counters = BTreeMap::new();
         for sample in samples {
-            let time = self.time(sample.at);
-            let counter = sample
-                .counter
-                .unwrap_or_else(|| counter_of(sample.track, recorder));
+            let (time, track) = (self.time(sample.at), sample.track.index());
+            let counter = match sample.counter {
+                Some(counter) => counter,
+                None => *counters
+                    .entry(track)
+                    .or_insert_with(|| counter_of(track, recorder)),
+            };
             let Some(value) = value_of(&sample, recorder) else {
                 let place = || format!("counter at {} ns", time.0);
                 self.warnings.count(WarningKind::BadRow, None, place);
                 continue;
             };
-            let placed = *lanes
-                .entry(sample.track)
-                .or_insert_with(|| self.lane_of_counter(sample.track, recorder, (processes, main)));
+            let placed = lanes.get(track).copied().flatten();
             let lane = placed.and_then(|(rank, lane)| Some((self.ranks.get_mut(&rank)?, lane)));
             if let Some((events, lane)) = lane {
                 events.counter(lane, time, counter, value);
@@ -79,13 +94,13 @@ fn counter_of(track: usize, recorder: &mut TraceRecorder) -> CounterId {
 
 /// Returns the value of a sample in whole units, or `None` if it is negative or not a number.
 fn value_of(sample: &TrackSample, recorder: &TraceRecorder) -> Option<u64> {
-    let track = recorder.tracks.tracks.get(sample.track);
+    let track = recorder.tracks.tracks.get(sample.track.index());
     let counter = track.and_then(|it| it.counter.as_ref());
     let multiplier = match sample.counter {
         None => counter.map_or(1, |it| it.multiplier),
         Some(_) => 1,
     };
-    match sample.value {
+    match sample.value() {
         CounterValue::Integer(value) => u64::try_from(value.checked_mul(multiplier)?).ok(),
         CounterValue::Double(value) => whole(value, multiplier),
     }

@@ -75,7 +75,7 @@ pub(crate) fn take_legacy(
         b'B' => return recorder.begin(track, at, func),
         b'E' => recorder.end(track, at),
         b'X' => {
-            let duration_us = legacy.duration_us.unwrap_or(0).max(0);
+            let duration_us = legacy.duration_us.unwrap_or(0);
             let end_ns = at.time_ns.saturating_add(duration_us.saturating_mul(1000));
             push_complete(recorder, track, at, (end_ns, func));
         }
@@ -87,7 +87,7 @@ pub(crate) fn take_legacy(
             let key = async_key(legacy, track, sequence, recorder);
             let open = recorder.asyncs.get_mut(&key);
             let Some((func, start)) = open.and_then(Vec::pop) else {
-                let place = || format!("asynchronous, at {} ns", at.time_ns);
+                let place = || format!("asynchronous slice at {} ns", at.time_ns);
                 recorder
                     .warnings
                     .count(WarningKind::ExitWithoutEntry, None, place);
@@ -107,10 +107,16 @@ fn push_complete(
     start: ClockStamp,
     (end_ns, func): (i64, u32),
 ) {
+    if end_ns < start.time_ns {
+        let place = || format!("slice at {} ns of clock {}", start.time_ns, start.clock);
+        recorder
+            .warnings
+            .count(WarningKind::NegativeDuration, None, place);
+    }
     if let Some(track) = recorder.tracks.tracks.get_mut(track) {
         track.complete.push(CompleteSlice {
             start,
-            end_ns,
+            end_ns: end_ns.max(start.time_ns),
             func,
         });
     }

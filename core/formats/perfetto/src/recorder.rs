@@ -6,11 +6,12 @@ use callgrove_model::{
     CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, WarningKind, Warnings,
     storable_text,
 };
+use callgrove_source::EventPieces;
 
 use crate::clocks::{ClockStamp, TraceClocks};
 use crate::own::OwnFact;
 use crate::text::text;
-use crate::track::{END, NO_EVENT, TrackTable};
+use crate::track::{END, NO_EVENT, TrackNumber, TrackTable};
 
 /// A point of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct TrackFlow {
 /// A message that the writer states with its partner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatedMessage {
-    pub(crate) track: usize,
+    pub(crate) track: TrackNumber,
     pub(crate) at: ClockStamp,
     pub(crate) kind: CommKind,
     pub(crate) partner: u32,
@@ -44,11 +45,41 @@ pub(crate) enum CounterValue {
 /// A sample of a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrackSample {
-    pub(crate) track: usize,
+    pub(crate) track: TrackNumber,
     /// The counter, if it is not the track itself.
     pub(crate) counter: Option<CounterId>,
     pub(crate) at: ClockStamp,
-    pub(crate) value: CounterValue,
+    value_bits: u64,
+    is_double: bool,
+}
+
+impl TrackSample {
+    pub(crate) fn new(
+        track: usize,
+        counter: Option<CounterId>,
+        at: ClockStamp,
+        value: CounterValue,
+    ) -> Self {
+        let (value_bits, is_double) = match value {
+            CounterValue::Integer(value) => (value.cast_unsigned(), false),
+            CounterValue::Double(value) => (value.to_bits(), true),
+        };
+        Self {
+            track: TrackNumber::of_index(track),
+            counter,
+            at,
+            value_bits,
+            is_double,
+        }
+    }
+
+    pub(crate) fn value(&self) -> CounterValue {
+        if self.is_double {
+            CounterValue::Double(f64::from_bits(self.value_bits))
+        } else {
+            CounterValue::Integer(self.value_bits.cast_signed())
+        }
+    }
 }
 
 /// The open slices of one asynchronous activity: function and beginning, outermost first.
@@ -62,8 +93,8 @@ pub(crate) struct TraceRecorder {
     pub(crate) tracks: TrackTable,
     pub(crate) clocks: TraceClocks,
     pub(crate) flows: Vec<TrackFlow>,
-    pub(crate) messages: Vec<StatedMessage>,
-    pub(crate) counters: Vec<TrackSample>,
+    pub(crate) messages: EventPieces<StatedMessage>,
+    pub(crate) counters: EventPieces<TrackSample>,
     pub(crate) asyncs: HashMap<(Option<i64>, u64, u64), OpenSlices>,
     /// Command lines by process, from lists of processes.
     pub(crate) command_lines: BTreeMap<i64, String>,
@@ -130,12 +161,8 @@ impl TraceRecorder {
             track.sum.1 = track.sum.1.saturating_add(difference);
             value = CounterValue::Integer(track.sum.1);
         }
-        self.counters.push(TrackSample {
-            track,
-            counter: None,
-            at,
-            value,
-        });
+        let sample = TrackSample::new(track, None, at, value);
+        self.counters.push(sample);
     }
 
     /// Counts a packet, or an event in one, that is left out.

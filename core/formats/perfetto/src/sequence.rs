@@ -34,6 +34,8 @@ pub(crate) struct EventName {
 /// The state of a sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
+    /// Whether it had a packet.
+    pub(crate) has_begun: bool,
     /// Whether nothing of the state was lost.
     pub(crate) is_valid: bool,
     /// Whether Callgrove wrote it.

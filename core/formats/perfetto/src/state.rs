@@ -75,17 +75,23 @@ fn take_packet(
     recorder: &mut TraceRecorder,
     offset: u64,
 ) -> Result<(), BadField> {
+    let is_after_loss = packet.is_after_loss && !packet.is_first;
+    // A recording that begins in the middle of a sequence has lost what came before.
+    if is_after_loss && sequence.has_begun {
+        let place = || format!("before the packet at byte {offset}");
+        recorder
+            .warnings
+            .count(WarningKind::PacketsDropped, None, place);
+    }
+    sequence.has_begun = true;
     if packet.clears_state {
         sequence.clear();
-    } else if packet.is_after_loss && !packet.is_first {
+    } else if is_after_loss {
         sequence.is_valid = false;
     }
     if packet.needs_state && !sequence.is_valid {
-        let place =
-            || format!("packet at byte {offset}: the tracer lost packets before it that it needs");
-        recorder
-            .warnings
-            .count(WarningKind::StepMissing, None, place);
+        let place = || format!("packet at byte {offset}");
+        recorder.warnings.count(WarningKind::StateLost, None, place);
         return Ok(());
     }
     if let Some(defaults) = packet.defaults {

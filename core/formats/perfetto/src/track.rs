@@ -87,6 +87,20 @@ pub(crate) struct Track {
     pub(crate) owner: Option<i64>,
 }
 
+/// The index of a track in half the size, for lists of many events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TrackNumber(u32);
+
+impl TrackNumber {
+    pub(crate) fn of_index(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// All tracks, by index in order of first mention.
 #[derive(Debug, Default)]
 pub(crate) struct TrackTable {

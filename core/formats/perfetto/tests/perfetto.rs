@@ -165,8 +165,18 @@ fn packets_that_need_a_lost_state_are_counted_until_it_begins_again() {
     let trace = read(&trace.bytes).unwrap();
     let expected = ["7.0 0 a 10-20", "7.0 0 b 50-60", "7.0 0 unknown 70-80"];
     assert_eq!(call_lines(&trace), expected);
-    assert_eq!(trace.warnings.total(WarningKind::StepMissing), 3);
-    assert_eq!(trace.warnings.total(WarningKind::UnknownName), 1);
+    let damage = trace.warnings.damage().map(|it| (it.kind, it.count));
+    let expected = [
+        (WarningKind::PacketsDropped, 2),
+        (WarningKind::StateLost, 3),
+        (WarningKind::UnknownName, 1),
+    ];
+    assert_eq!(
+        damage
+            .filter(|it| it.0 != WarningKind::MissingRank)
+            .collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[test]
@@ -369,6 +379,34 @@ fn older_events_have_phases_and_times_in_microseconds() {
     assert_eq!(call_lines(&trace), expected);
     assert_eq!(trace.warnings.total(WarningKind::ExitWithoutEntry), 1);
     assert!(metadata(&trace).contains(&"2.0 Command Line=chrome --flag".to_owned()));
+}
+
+#[test]
+fn older_slices_that_end_before_they_begin_or_never_are_counted_as_such() {
+    let mut trace = Message::default();
+    trace.process(1, 7, "Rank 0").thread((2, 1), (7, 7), "");
+    for (phase, time_ns, duration_us) in [
+        (b'X', 1_000, u64::MAX),
+        (b'b', 9_000, 0),
+        (b'e', 8_000, 0),
+        (b'b', 9_500, 0),
+    ] {
+        trace.event((0, 2, time_ns), |event| {
+            event.data(23, "older").message(6, |legacy| {
+                legacy.number(2, phase.into()).number(3, duration_us);
+                legacy.number(6, 1);
+            });
+        });
+    }
+    let trace = read(&trace.bytes).unwrap();
+    let expected = ["0.0 0 older 1000-1000", "0.1 0 older 9000-9000"];
+    assert_eq!(call_lines(&trace), expected);
+    let damage = trace.warnings.damage().map(|it| (it.kind, it.count));
+    let expected = [
+        (WarningKind::EntryWithoutExit, 1),
+        (WarningKind::NegativeDuration, 2),
+    ];
+    assert_eq!(damage.collect::<Vec<_>>(), expected);
 }
 
 /// Writes one rank as TAU does: names in the events, categories and names of arguments interned, times since the epoch

@@ -233,8 +233,16 @@ impl CallStackBuilder {
         callers
     }
 
+    /// Returns the memory of rows that were reserved and are not used: a run keeps the rows of all its ranks.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.executions.shrink_to_fit();
+        self.comms.shrink_to_fit();
+        self.counters.shrink_to_fit();
+    }
+
     /// Ends the lane: closes open calls at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
+        self.shrink_to_fit();
         let times = [self.comms.time.last(), self.counters.time.last()];
         let last = times.into_iter().flatten().max().copied();
         let end = ExecIdx::from_index(self.executions.len());
@@ -242,10 +250,6 @@ impl CallStackBuilder {
         let last = last.unwrap_or(TimeNs(i64::MIN));
         self.open
             .finish(last, warnings, |call| rows.end(&call, end));
-        // A run keeps the rows of all its ranks in memory.
-        self.executions.shrink_to_fit();
-        self.comms.shrink_to_fit();
-        self.counters.shrink_to_fit();
         (self.executions, self.comms, self.counters)
     }
 }

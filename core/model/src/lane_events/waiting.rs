@@ -32,6 +32,12 @@ impl Default for WaitingEvents {
 }
 
 impl WaitingEvents {
+    /// Returns the memory of rows that were reserved and are not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.comms.shrink_to_fit();
+        self.counters.shrink_to_fit();
+    }
+
     /// Adds messages. Returns the times of those that are earlier than some before them.
     pub(crate) fn add_comms(&mut self, events: &CommEvents, rows: Range<usize>) -> Vec<TimeNs> {
         let num_before = self.comms.len();

@@ -5,13 +5,17 @@
 //! ```
 
 mod call_order;
+mod event_pieces;
 mod followers;
+mod listed_calls;
 mod nesting;
 mod part;
 mod rank_events;
 mod rank_steps;
 mod stream;
 
+pub use event_pieces::EventPieces;
+pub use listed_calls::ListedCalls;
 pub use part::{OpenDecoder, decoded_file};
 pub use rank_events::{LaneIdentity, LaneNumber, RankEvents};
 pub use stream::{DecodedRun, FileDecoder, OrderingStream};

@@ -10,7 +10,7 @@ use callgrove_model::{
 
 use super::call_order::{Call, ListOrder};
 use super::followers::Followers;
-use super::rank_events::{CallExtent, LaneCall};
+use super::listed_calls::{CallEnd, CallExtent, LaneCall, ListedCalls};
 
 /// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
 const TOLERANCE: DurationNs = DurationNs::from_us(1);
@@ -35,16 +35,14 @@ struct OpenCall {
 /// Returns the calls of a lane as events in order of time; the second and later vectors are the calls that overlap
 /// others. The rows of the events are zero. Cost: O(n log n), times the number of calls that overlap at once.
 pub(super) fn nest(
-    calls: Vec<LaneCall>,
+    calls: ListedCalls,
     rank: RankId,
     warnings: &mut Warnings,
 ) -> Vec<Vec<FuncEvent>> {
-    if !calls
-        .iter()
-        .any(|it| matches!(it.extent, CallExtent::Until(_)))
-    {
-        return vec![nest_ends(calls, rank, warnings)];
-    }
+    let ListedCalls { ends, mixed } = calls;
+    let Some(calls) = mixed else {
+        return vec![nest_ends(ends, rank, warnings)];
+    };
     let mut calls = complete(calls, rank, warnings);
     let order = ListOrder::of(&calls);
     order.sort(&mut calls);
@@ -69,7 +67,7 @@ pub(super) fn nest(
             }
         };
         let kind = match fit {
-            None => Some(WarningKind::BadRow),
+            None => Some(WarningKind::OverlapsLeftOut),
             Some(Fit::Cut) => Some(WarningKind::CallCut),
             _ if lane > 0 => Some(WarningKind::CallsOverlap),
             _ => None,
@@ -89,13 +87,14 @@ pub(super) fn nest(
 
 /// Returns beginnings and ends as entries and exits. They nest by their order, which also says whether a call of no
 /// duration is in another that begins or ends at the same time.
-fn nest_ends(mut events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec<FuncEvent> {
+fn nest_ends(mut events: Vec<CallEnd>, rank: RankId, warnings: &mut Warnings) -> Vec<FuncEvent> {
     if !events.is_sorted_by_key(|it| it.time) {
         events.sort_by_key(|it| it.time);
     }
     let mut open = Vec::new();
+    // Both take 16 bytes, so the memory of the list is used.
     let nested = events.into_iter().filter_map(|it| {
-        if it.extent == CallExtent::Begin {
+        if it.is_begin {
             open.push(it.func);
             return Some(event(FuncEventKind::Entry, it.func, it.time));
         }
@@ -112,26 +111,27 @@ fn nest_ends(mut events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -
 
 /// Returns complete calls, with the ends of those that had events of their own.
 fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec<Call> {
-    let has_ends = |it: &LaneCall| !matches!(it.extent, CallExtent::Until(_));
+    let has_ends = |it: &LaneCall| !matches!(it.extent(), CallExtent::Until(_));
     let needs_pairs = events.iter().any(has_ends);
-    let mut calls = Vec::with_capacity(events.len());
     let mut ends = Vec::new();
-    for (event, order) in events.into_iter().zip(0..) {
-        let end = match event.extent {
+    // Both take 24 bytes, so the memory of the list is used.
+    let calls = events.into_iter().zip(0..).filter_map(|(event, order)| {
+        let end = match event.extent() {
             CallExtent::Until(end) => end,
             CallExtent::Begin => Call::NO_END,
             CallExtent::End => {
                 ends.push((event.time, order));
-                continue;
+                return None;
             }
         };
-        calls.push(Call {
+        Some(Call {
             start: event.time,
             end,
             func: event.func,
             order,
-        });
-    }
+        })
+    });
+    let mut calls: Vec<Call> = calls.collect();
     if needs_pairs {
         pair(&mut calls, ends, rank, warnings);
     }

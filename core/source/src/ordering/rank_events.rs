@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, ThreadId, TimeNs};
 
+use super::listed_calls::ListedCalls;
+
 /// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LaneIdentity {
@@ -33,13 +35,13 @@ pub struct RankEvents {
     pub(super) main: Option<LaneNumber>,
 }
 
-/// The events of one lane. A call takes 24 bytes.
+/// The events of one lane.
 #[derive(Debug)]
 pub(super) struct LaneEvents {
     pub(super) key: LaneIdentity,
     /// The thread, if its number is stated.
     pub(super) thread: Option<ThreadId>,
-    pub(super) calls: Vec<LaneCall>,
+    pub(super) calls: ListedCalls,
     pub(super) messages: Vec<MessagePoint>,
     pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
     pub(super) collectives: Vec<(TimeNs, u64, u64)>,
@@ -47,25 +49,6 @@ pub(super) struct LaneEvents {
     /// Time ranges in which the tracer wrote.
     pub(super) writes: Vec<(TimeNs, TimeNs)>,
     pub(super) metadata: Vec<(String, String)>,
-}
-
-/// A call, or one end of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct LaneCall {
-    pub(super) time: TimeNs,
-    pub(super) extent: CallExtent,
-    pub(super) func: FuncId,
-}
-
-/// How far an event reaches from its time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CallExtent {
-    /// To the end of the call.
-    Until(TimeNs),
-    /// The call begins; its end is another event.
-    Begin,
-    /// The innermost call that began ends.
-    End,
 }
 
 /// A message sent or received.
@@ -122,23 +105,30 @@ impl RankEvents {
 
     /// Adds a call.
     pub fn call(&mut self, lane: LaneNumber, func: FuncId, start: TimeNs, end: TimeNs) {
-        self.push(lane, func, start, CallExtent::Until(end.max(start)));
+        self.lanes[lane.0].calls.call(func, start, end);
     }
 
     /// Adds the beginning of a call. Those of a lane are paired with ends by time, and at equal times in the order in
     /// which they were added.
     pub fn begin(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs) {
-        self.push(lane, func, time, CallExtent::Begin);
+        self.lanes[lane.0].calls.begin(func, time);
     }
 
     /// Adds the end of the innermost call that has begun.
     pub fn end(&mut self, lane: LaneNumber, time: TimeNs) {
-        self.push(lane, FuncId(0), time, CallExtent::End);
+        self.lanes[lane.0].calls.end(time);
     }
 
-    fn push(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs, extent: CallExtent) {
-        let calls = &mut self.lanes[lane.0].calls;
-        calls.push(LaneCall { time, extent, func });
+    /// Adds calls. A lane without calls takes the memory of the list.
+    pub fn add_calls(&mut self, lane: LaneNumber, calls: ListedCalls) {
+        self.lanes[lane.0].calls.append(calls);
+    }
+
+    /// Reserves memory for this many messages and counter samples of a lane, and for no more.
+    pub fn reserve(&mut self, lane: LaneNumber, num_messages: usize, num_samples: usize) {
+        let lane = &mut self.lanes[lane.0];
+        lane.messages.reserve_exact(num_messages);
+        lane.counters.reserve_exact(num_samples);
     }
 
     /// Adds a message.
@@ -188,7 +178,7 @@ impl RankEvents {
         let numbers: Vec<LaneNumber> = keys.map(|key| self.lane(key)).collect();
         for (lane, number) in other.lanes.into_iter().zip(&numbers) {
             let own = &mut self.lanes[number.0];
-            own.calls.extend(lane.calls);
+            own.calls.append(lane.calls);
             own.messages.extend(lane.messages);
             own.counters.extend(lane.counters);
             own.collectives.extend(lane.collectives);
@@ -219,7 +209,7 @@ impl LaneEvents {
         Self {
             key,
             thread: None,
-            calls: Vec::new(),
+            calls: ListedCalls::default(),
             messages: Vec::new(),
             counters: Vec::new(),
             collectives: Vec::new(),

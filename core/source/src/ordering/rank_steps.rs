@@ -65,7 +65,9 @@ impl<T> Default for Delivered<T> {
 
 impl<T: Copy> Delivered<T> {
     fn of(mut events: Vec<T>, time: impl Fn(&T) -> TimeNs) -> Self {
-        events.sort_by_key(time);
+        if !events.is_sorted_by_key(&time) {
+            events.sort_by_key(time);
+        }
         Self { events, num: 0 }
     }
 

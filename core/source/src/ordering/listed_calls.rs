@@ -1,0 +1,213 @@
+//! The calls of a lane, as a file states them.
+
+use callgrove_model::{FuncId, TimeNs};
+
+/// The calls of a lane in the order in which they were added. A beginning or an end takes 16 bytes, and 24 if complete
+/// calls are among them, which take as many.
+#[derive(Debug, Default)]
+pub struct ListedCalls {
+    /// Beginnings and ends, if there are no complete calls.
+    pub(super) ends: Vec<CallEnd>,
+    /// All, if there are complete calls.
+    pub(super) mixed: Option<Vec<LaneCall>>,
+}
+
+/// The beginning or the end of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CallEnd {
+    pub(super) time: TimeNs,
+    /// The function that begins; of no meaning for an end.
+    pub(super) func: FuncId,
+    pub(super) is_begin: bool,
+}
+
+/// A call, or one end of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LaneCall {
+    pub(super) time: TimeNs,
+    /// The end of the call, or [`LaneCall::BEGINS`] or [`LaneCall::ENDS`].
+    end: TimeNs,
+    pub(super) func: FuncId,
+}
+
+/// How far an event reaches from its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CallExtent {
+    /// To the end of the call.
+    Until(TimeNs),
+    /// The call begins; its end is another event.
+    Begin,
+    /// The innermost call that began ends.
+    End,
+}
+
+impl LaneCall {
+    /// In place of the end of a call that only begins.
+    const BEGINS: TimeNs = TimeNs(i64::MIN);
+    /// In place of the end of a call, for an event that ends another.
+    const ENDS: TimeNs = TimeNs(i64::MIN + 1);
+
+    fn complete(func: FuncId, start: TimeNs, end: TimeNs) -> Self {
+        let first = TimeNs(Self::ENDS.0 + 1);
+        Self {
+            time: start,
+            end: end.max(start).max(first),
+            func,
+        }
+    }
+
+    /// Returns how far it reaches from its time.
+    pub(super) fn extent(&self) -> CallExtent {
+        match self.end {
+            Self::BEGINS => CallExtent::Begin,
+            Self::ENDS => CallExtent::End,
+            end => CallExtent::Until(end),
+        }
+    }
+}
+
+impl From<CallEnd> for LaneCall {
+    fn from(it: CallEnd) -> Self {
+        let end = if it.is_begin {
+            Self::BEGINS
+        } else {
+            Self::ENDS
+        };
+        Self {
+            time: it.time,
+            end,
+            func: it.func,
+        }
+    }
+}
+
+impl ListedCalls {
+    /// Returns beginnings and ends in order: the time of each, and the function of a beginning. Where the elements of the
+    /// source take 16 bytes, its memory is used.
+    pub fn of_ends<T>(
+        events: Vec<T>,
+        mut end: impl FnMut(T) -> Option<(TimeNs, Option<FuncId>)>,
+    ) -> Self {
+        let ends = events.into_iter().filter_map(|event| {
+            let (time, func) = end(event)?;
+            Some(CallEnd {
+                time,
+                func: func.unwrap_or(FuncId(0)),
+                is_begin: func.is_some(),
+            })
+        });
+        Self {
+            ends: ends.collect(),
+            mixed: None,
+        }
+    }
+
+    /// Returns the number of calls, or of their ends where these are events of their own.
+    pub fn len(&self) -> usize {
+        self.mixed.as_ref().map_or(self.ends.len(), Vec::len)
+    }
+
+    /// Returns whether there are no calls.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a call. One that ends before it begins has no duration.
+    pub fn call(&mut self, func: FuncId, start: TimeNs, end: TimeNs) {
+        self.mixed().push(LaneCall::complete(func, start, end));
+    }
+
+    /// Adds the beginning of a call.
+    pub fn begin(&mut self, func: FuncId, time: TimeNs) {
+        self.push(CallEnd {
+            time,
+            func,
+            is_begin: true,
+        });
+    }
+
+    /// Adds the end of the innermost call that has begun.
+    pub fn end(&mut self, time: TimeNs) {
+        self.push(CallEnd {
+            time,
+            func: FuncId(0),
+            is_begin: false,
+        });
+    }
+
+    fn push(&mut self, end: CallEnd) {
+        match &mut self.mixed {
+            None => self.ends.push(end),
+            Some(calls) => calls.push(end.into()),
+        }
+    }
+
+    /// Adds the calls of another list after those of this one.
+    pub fn append(&mut self, other: Self) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        match (&mut self.mixed, other.mixed) {
+            (None, None) => self.ends.extend(other.ends),
+            (Some(own), None) => own.extend(other.ends.into_iter().map(LaneCall::from)),
+            (_, Some(calls)) => self.mixed().extend(calls),
+        }
+    }
+
+    /// Replaces all times, whose order must stay.
+    pub fn map_times(&mut self, map: impl Fn(TimeNs) -> TimeNs) {
+        for it in &mut self.ends {
+            it.time = map(it.time);
+        }
+        for it in self.mixed.iter_mut().flatten() {
+            let time = map(it.time);
+            *it = match it.extent() {
+                CallExtent::Until(end) => LaneCall::complete(it.func, time, map(end)),
+                CallExtent::Begin | CallExtent::End => LaneCall { time, ..*it },
+            };
+        }
+    }
+
+    /// Returns the list as one that may have complete calls.
+    fn mixed(&mut self) -> &mut Vec<LaneCall> {
+        let Self { ends, mixed } = self;
+        mixed.get_or_insert_with(|| {
+            let ends = std::mem::take(ends).into_iter();
+            ends.map(LaneCall::from).collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extents(calls: &ListedCalls) -> Vec<(i64, CallExtent)> {
+        let list = calls.mixed.iter().flatten();
+        list.map(|it| (it.time.0, it.extent())).collect()
+    }
+
+    #[test]
+    fn ends_and_complete_calls_keep_their_order_and_are_small() {
+        assert_eq!(size_of::<CallEnd>(), 16);
+        assert_eq!(size_of::<LaneCall>(), 24);
+        let (mut calls, mut others) = (ListedCalls::default(), ListedCalls::default());
+        calls.begin(FuncId(1), TimeNs(5));
+        calls.end(TimeNs(9));
+        others.begin(FuncId(2), TimeNs(10));
+        others.call(FuncId(3), TimeNs(12), TimeNs(11));
+        calls.append(others);
+        calls.end(TimeNs(20));
+        calls.map_times(|time| TimeNs(time.0 + 100));
+        let expected = [
+            (105, CallExtent::Begin),
+            (109, CallExtent::End),
+            (110, CallExtent::Begin),
+            (112, CallExtent::Until(TimeNs(112))),
+            (120, CallExtent::End),
+        ];
+        assert_eq!(extents(&calls), expected);
+        assert_eq!(calls.len(), 5);
+    }
+}
