@@ -8,10 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use callgrove_causes::{CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents};
 use callgrove_model::{ExecIdx, ExecRef, FunctionName, FunctionPattern, Progress, RankId, Trace};
-use callgrove_patterns::cause::{
-    CauseKind, Causes, DelayCause, DelayRole, Incident, SimilarIncidents,
-};
 use serde_json::Value;
 
 /// A row of the truth file that is the root or a victim of a stop.

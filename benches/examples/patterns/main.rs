@@ -7,7 +7,7 @@ use std::path::Path;
 
 use callgrove_benches::meter::{cpu_seconds, memory_bytes, peak_memory_bytes, reset_peak_memory};
 use callgrove_model::{Progress, Trace};
-use callgrove_patterns::pattern::{
+use callgrove_patterns::{
     DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns, events,
 };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, FuncEvent, FuncEvents, GapLengths, ThreadId, TimeNs};
 
-/// Number of gaps among which one counts as long, as in `core/patterns`.
+/// Number of gaps among which one counts as long, as in `core/causes`.
 const LONG_GAP_RARITY: u64 = 1_000;
 /// Number of events that are scanned together.
 const BLOCK: usize = 64;

@@ -6,12 +6,12 @@
     reason = "helpers of tests: what is missing fails the test"
 )]
 
+use callgrove_causes::{CauseKind, Causes};
 use callgrove_model::{
     CollectiveEvent, FuncEventKind, LaunchEvent, Metadata, NameTable, ProgramId, Progress,
     Property, RankBuilder, RankId, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_patterns::cause::{CauseKind, Causes};
-use callgrove_patterns::pattern::{Iterations, Patterns};
+use callgrove_patterns::{Iterations, Patterns};
 
 const NUM_RANKS: usize = 4;
 const NUM_STEPS: usize = 24;

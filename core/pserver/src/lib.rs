@@ -44,7 +44,7 @@ mod tree_model_book;
 mod tree_p_values;
 mod trend;
 
-pub use callgrove_patterns::trend::TimeWindow;
+pub use callgrove_trends::TimeWindow;
 pub use contribution::Contribution;
 pub use error::{PserverError, Refusal};
 pub use exchange_session::ExchangeSession;

@@ -3,8 +3,8 @@
 //!
 //! The documents of the collection `counter_stats` are [`CounterStats`](crate::packet::CounterStats).
 
+use callgrove_causes::{CauseKind, WaitKind};
 use callgrove_detect::RunStats;
-use callgrove_patterns::cause::{CauseKind, WaitKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Questions about the patterns of a run.
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
-use callgrove_patterns::pattern::{Imbalance, Occurrence, Pattern, PatternId};
+use callgrove_patterns::{Imbalance, Occurrence, Pattern, PatternId};
 use serde::{Deserialize, Serialize};
 
 use super::query::{

@@ -1,7 +1,7 @@
 //! Questions about the waits of a run.
 
+use callgrove_causes::WaitCell;
 use callgrove_model::TimeNs;
-use callgrove_patterns::cause::WaitCell;
 use serde::{Deserialize, Serialize};
 
 use super::query::{AskCalls, CallsRefusal, CallsReply, LocalCalls};

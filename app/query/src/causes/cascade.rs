@@ -1,7 +1,7 @@
 //! A delay as one path across ranks, from its root to the ranks that it reached.
 
+use callgrove_causes::{DelayCause, DelayRole, Incident, RootCause};
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
-use callgrove_patterns::cause::{DelayCause, DelayRole, Incident, RootCause};
 
 use super::RunCauses;
 use crate::timeline::CallTimes;
@@ -62,7 +62,7 @@ impl RunCauses {
 }
 
 fn steps(cause: &DelayCause) -> Vec<CascadeStep> {
-    let step = |hop: &callgrove_patterns::cause::Hop| CascadeStep {
+    let step = |hop: &callgrove_causes::Hop| CascadeStep {
         time: hop.end,
         from: hop.peer,
         to: hop.call.lane,

@@ -9,12 +9,12 @@ mod trees;
 use std::ops::Range;
 use std::sync::Arc;
 
+use callgrove_causes::{Causes, Waits};
 use callgrove_model::{
     Cancelled, ExecRef, Forest, FunctionName, LaneIdx, Progress, TimeNs, Trace, TreeIdx,
 };
-use callgrove_patterns::cause::{Causes, Waits};
 
-pub use callgrove_patterns::cause::{
+pub use callgrove_causes::{
     CauseKind, DelayCause, DelayRole, Hop, Incident, RootCause, SimilarIncidents, WaitCell,
 };
 pub use cascade::{Cascade, CascadeStep};

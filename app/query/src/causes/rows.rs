@@ -1,7 +1,7 @@
 //! Causes and incidents as table rows with fixed column names. Times are in microseconds.
 
+use callgrove_causes::{DelayRole, Hop, Incident};
 use callgrove_model::{Forest, FunctionName, TreeIdx};
-use callgrove_patterns::cause::{DelayRole, Hop, Incident};
 use serde::Serialize;
 
 use super::{RunCauses, SimilarIncidents};

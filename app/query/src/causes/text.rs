@@ -1,7 +1,7 @@
 //! Causes of delays as text.
 
+use callgrove_causes::{CauseKind, DelayCause, DelayRole, Incident, RootCause};
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, RankId};
-use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole, Incident, RootCause};
 
 use super::RunCauses;
 

@@ -1,7 +1,7 @@
 //! The causes of a forest's trees.
 
+use callgrove_causes::{CauseKind, DelayCause, DelayRole};
 use callgrove_model::{Forest, TreeIdx};
-use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole};
 
 use super::RunCauses;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{LaneIdx, TimeNs, Trace};
-use callgrove_patterns::pattern::{Iterations, LanePasses};
+use callgrove_patterns::{Iterations, LanePasses};
 
 /// Number of blocks of a side of a comparison: two sides of 16 can differ with a p-value of 3e-9, which survives the
 /// correction for thousands of tests, and their range is known without the extreme blocks.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_causes::{CauseKind, Incident, Incidents, can_wait};
 use callgrove_compare::{
     BlockSample, BlockSeries, CallStructure, FeaturePresence, IncidentSample, NameId, PathId,
     PathTable, RunSamples,
 };
 use callgrove_model::{Cancelled, ExecIdx, FuncId, Lane, LaneIdx, Progress, Trace, fraction};
-use callgrove_patterns::can_wait;
-use callgrove_patterns::cause::{CauseKind, Incident, Incidents};
 
 use super::blocks::{BlockPlace, Blocks};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgrove_compare::{ALL_INCIDENTS, PathTable, RunSamples, SideComparison};
 use callgrove_model::{Cancelled, Progress, TimeNs, Trace};
-use callgrove_patterns::pattern::{Iterations, Patterns};
+use callgrove_patterns::{Iterations, Patterns};
 
 use super::blocks::{Blocks, ComparedPart};
 use super::collect::{collect, is_compared};

@@ -1,7 +1,7 @@
 //! The curve of a pattern's durations. Every query costs O(log n), so that q and s can be dragged.
 
 use callgrove_model::DurationNs;
-use callgrove_patterns::pattern::{Pattern, ReferenceCurve};
+use callgrove_patterns::{Pattern, ReferenceCurve};
 
 use super::reference::PatternReference;
 

@@ -1,7 +1,7 @@
 //! The list of the patterns of a run, which is always available.
 
 use callgrove_model::{DurationNs, TimeNs};
-use callgrove_patterns::pattern::PatternId;
+use callgrove_patterns::PatternId;
 use serde::{Deserialize, Serialize};
 
 /// The list of the repeated patterns of a run.

@@ -1,7 +1,7 @@
 //! Makes the list of the patterns of a run.
 
 use callgrove_model::TimeNs;
-use callgrove_patterns::pattern::{Iterations, Pattern};
+use callgrove_patterns::{Iterations, Pattern};
 
 use super::RunPatterns;
 use super::list::{ListedIterations, ListedPattern, PatternList};

@@ -1,7 +1,7 @@
 //! Long occurrences of a pattern by lane and time, found without visiting all occurrences.
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
-use callgrove_patterns::pattern::{Occurrence, Pattern};
+use callgrove_patterns::{Occurrence, Pattern};
 
 use crate::timeline::Span;
 

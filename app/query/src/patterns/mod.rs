@@ -15,14 +15,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, DurationNs, LaneIdx, Progress, TimeNs, Trace};
-use callgrove_patterns::pattern::{Iterations, Patterns};
+use callgrove_patterns::{Iterations, Patterns};
 
 use crate::timeline::Span;
 use long_occurrences::LongOccurrences;
 
-pub use callgrove_patterns::pattern::{
-    Imbalance, Occurrence, Pattern, PatternId, ReferenceCurve, Standing,
-};
+pub use callgrove_patterns::{Imbalance, Occurrence, Pattern, PatternId, ReferenceCurve, Standing};
 pub use curve::{CurveAxis, PatternCurve};
 pub use list::{ListedIterations, ListedPattern, PatternList};
 pub use outline::{OutlineLine, OutlinePath, Unfolding};

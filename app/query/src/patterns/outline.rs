@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{FuncId, FunctionName};
-use callgrove_patterns::pattern::{PatternId, PatternItem, PatternSymbol, Times};
+use callgrove_patterns::{PatternId, PatternItem, PatternSymbol, Times};
 use serde::{Deserialize, Serialize};
 
 use super::RunPatterns;

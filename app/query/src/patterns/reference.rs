@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_patterns::pattern::{DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE};
+use callgrove_patterns::{DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE};
 
 /// The definition of a pattern's usual duration, and of the durations far from it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Patterns as table rows with fixed column names. Times are in microseconds.
 
-use callgrove_patterns::pattern::{Iterations, Occurrence, Pattern};
+use callgrove_patterns::{Iterations, Occurrence, Pattern};
 use serde::Serialize;
 
 use super::{PatternCurve, PatternReference, RunPatterns};
@@ -116,7 +116,7 @@ impl RunPatterns {
         let mut durations: Vec<f64> = all.iter().map(|it| it.duration.as_secs_f64()).collect();
         let mut shares: Vec<f64> = all
             .iter()
-            .map(callgrove_patterns::pattern::Imbalance::share)
+            .map(callgrove_patterns::Imbalance::share)
             .collect();
         Some(IterationsRow {
             name: Iterations::name(iterations, &self.trace),

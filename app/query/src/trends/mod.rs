@@ -5,9 +5,9 @@ mod rows;
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, Progress, Trace};
-use callgrove_patterns::trend::Trends;
+use callgrove_trends::Trends;
 
-pub use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind};
+pub use callgrove_trends::{Trend, TrendDoubt, TrendKind};
 pub use rows::TrendRow;
 
 /// The persistent and slow changes of a run: slow lanes, growth and change points.

@@ -1,7 +1,7 @@
 //! Trends as table rows with fixed column names. Times are in microseconds.
 
 use callgrove_model::{FuncId, FunctionName, Real, Trace};
-use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind};
+use callgrove_trends::{Trend, TrendDoubt, TrendKind};
 use serde::Serialize;
 
 /// One persistent or slow change: a row of `callgrove trends`.

@@ -1,7 +1,7 @@
 //! Executions that are rare or long by design, as text.
 
 use callgrove_judge::decision::{DesignClass, DesignKind};
-use callgrove_patterns::trend::rank_ranges;
+use callgrove_trends::rank_ranges;
 
 /// Returns the class of an execution as text: `every 25 executions on rank 0`, `first execution on each rank`.
 pub fn design_text(class: &DesignClass) -> String {

@@ -1,7 +1,7 @@
 //! An incident as recorded by the parameter server, and its sentence.
 
+use callgrove_causes::CauseKind;
 use callgrove_model::{DurationNs, FunctionName, RankId};
-use callgrove_patterns::cause::CauseKind;
 use callgrove_provdb::{CommType, CommWindowEntry};
 use callgrove_pserver::record::{IncidentRecord, MessageEnd};
 use callgrove_query::{IncidentFacts, RootFacts};
@@ -42,7 +42,7 @@ impl RecordedIncident {
                 function: if short.is_empty() { func } else { short },
                 own_delay: duration(own_us),
                 usual: None,
-                is_in_library: callgrove_patterns::can_wait(func),
+                is_in_library: callgrove_causes::can_wait(func),
             },
             // Documents of version 1 lack the confidence.
             confidence_percent: record.confidence.unwrap_or(100),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use callgrove_causes::CauseKind;
 use callgrove_model::RunIdentity;
-use callgrove_patterns::cause::CauseKind;
 use serde_json::{Value, json};
 
 use super::packet::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use callgrove_causes::Causes;
 use callgrove_model::{TraceHead, fnv1a};
-use callgrove_patterns::cause::Causes;
-use callgrove_patterns::trend::Trends;
 use callgrove_query::{Calls, RunCauses, RunTrends, TreeCauses};
+use callgrove_trends::Trends;
 
 use super::frame::{AnalysisParts, CallAnswer, FrameKind, RemoteTrace, read};
 use super::{ViewerFile, WireError};

@@ -1,7 +1,7 @@
 //! Laws of the curve of durations.
 
 use callgrove_model::DurationNs;
-use callgrove_patterns::pattern::{
+use callgrove_patterns::{
     DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, ReferenceCurve, Standing,
 };
 use proptest::prelude::*;

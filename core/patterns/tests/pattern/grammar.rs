@@ -1,7 +1,7 @@
 //! Tests which sequences become patterns, loops, extensions and wrappings, and which do not.
 
 use callgrove_model::{Cancelled, ExecIdx, LaneIdx, Progress};
-use callgrove_patterns::pattern::{PatternSymbol, Patterns, Times};
+use callgrove_patterns::{PatternSymbol, Patterns, Times};
 
 use crate::support::{find, patterns_of, trace, unfolded};
 

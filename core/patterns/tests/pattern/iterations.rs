@@ -1,7 +1,7 @@
 //! The time step loop.
 
 use callgrove_model::{LaneIdx, Progress, TimeNs, Trace};
-use callgrove_patterns::pattern::Iterations;
+use callgrove_patterns::Iterations;
 
 use crate::support::{patterns_of, trace};
 

@@ -1,7 +1,7 @@
 //! Laws that hold for every trace.
 
 use callgrove_model::{ExecIdx, Progress, Trace};
-use callgrove_patterns::pattern::{Iterations, PatternSymbol, Patterns};
+use callgrove_patterns::{Iterations, PatternSymbol, Patterns};
 use proptest::prelude::*;
 
 use crate::support::{Call, patterns_of, trace_of};

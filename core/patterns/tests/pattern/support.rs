@@ -4,7 +4,7 @@ use callgrove_model::{
     FuncEventKind, FuncId, LaneIdx, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
     StepId, ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_patterns::pattern::{Pattern, Patterns, events};
+use callgrove_patterns::{Pattern, Patterns, events};
 
 /// A call to be traced.
 #[derive(Clone, Debug)]

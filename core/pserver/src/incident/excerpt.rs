@@ -1,4 +1,4 @@
-//! The open stall summaries of a program as a small trace, in which the engine of recorded runs (`core/patterns`) finds
+//! The open stall summaries of a program as a small trace, in which the engine of recorded runs (`core/causes`) finds
 //! causes.
 //!
 //! Each thread of a rank is a lane with its known calls: those that stalled, and those that sent or received. A call in
@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_causes::can_wait;
 use callgrove_model::{
     CommKind, CommRef, Comms, Counters, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx,
     Message, Metadata, NameTable, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
-use callgrove_patterns::can_wait;
 
 use super::nested_calls::{KnownCall, NestedCalls, ReportedStall};
 use super::stall_summary::{MessageEntry, StallEntry, StallSummary};

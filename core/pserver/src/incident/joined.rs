@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{ExecLabel, ExecRef, FuncId, Progress, RankId, StepId, TimeNs};
-use callgrove_patterns::cause::{
+use callgrove_causes::{
     CauseKind, Causes, DelayRole, Hop, Incident, RootCause, WaitKind, WaitedFor,
 };
+use callgrove_model::{ExecLabel, ExecRef, FuncId, Progress, RankId, StepId, TimeNs};
 use serde::{Deserialize, Serialize};
 
 use super::excerpt::{Excerpt, MessageKey};

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! StallSummary of every rank ─ IncidentBook ─ Excerpt: a small ─ Causes::of_stalls ─ JoinedIncident ─ documents
-//! (with its step report)       (a window of   trace of stalls    (core/patterns)
+//! (with its step report)       (a window of   trace of stalls    (core/causes)
 //!                               open steps)   and messages
 //! ```
 //!
-//! The engine, the kinds of causes and their confidence are those of recorded runs (`core/patterns`). The engine
+//! The engine, the kinds of causes and their confidence are those of recorded runs (`core/causes`). The engine
 //! compares the longest stall of each execution: the longest interval without any event on its thread while it was on
 //! top of the stack. Instances report anomalies, and every other stall that is longer than all but one in a thousand
 //! gaps of its rank: a stopped rank stalls such a number of others that none of them need be rare for the detector. Stall

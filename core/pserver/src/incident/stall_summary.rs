@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
-use callgrove_patterns::trend::TimeWindow;
+use callgrove_trends::TimeWindow;
 use serde::{Deserialize, Serialize};
 
 /// The key of a stall summary: program, I/O step, rank. The order puts the oldest steps first.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId, TimeNs};
-use callgrove_patterns::trend::{LaneWindows, OwnTimeWindows, TimeWindow, TrendLane, Trends};
+use callgrove_trends::{LaneWindows, OwnTimeWindows, TimeWindow, TrendLane, Trends};
 use serde::{Deserialize, Serialize};
 
 use super::document::{FoundTrends, TrendDocument};

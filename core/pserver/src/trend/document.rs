@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, Real, StepId};
-use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind, TrendLane, Trends};
+use callgrove_trends::{Trend, TrendDoubt, TrendKind, TrendLane, Trends};
 
 use crate::record::{TREND_VERSION, TrendRecord};
 

@@ -1,7 +1,7 @@
 //! Trends of a running job: ranks that are slower than their peers, growth, and permanent changes.
 //!
 //! ```text
-//! StallSummary of every rank ─ TrendBook: windows of own times ─ callgrove_patterns::trend ─ documents
+//! StallSummary of every rank ─ TrendBook: windows of own times ─ callgrove_trends ─ documents
 //! ```
 //!
 //! With each step an instance reports the exclusive times of the functions (under their callers) that took most of it:

@@ -1,0 +1,212 @@
+//! The kind of a function in the search for causes: work, or a call in which a lane can wait; and the lanes that are
+//! streams of a device.
+
+use std::collections::BTreeSet;
+
+use callgrove_model::{
+    FuncId, FunctionName, Lane, LaneIdx, NameTable, ThreadId, Trace, communication_kernel,
+};
+
+use super::stated_streams::StatedStreams;
+use super::wait_names;
+
+/// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CallKind {
+    /// Work of the program itself.
+    Work,
+    /// A call of the communication library that is not a collective.
+    PointToPoint,
+    /// All ranks of a communicator send and receive.
+    Collective,
+    /// One rank of a communicator sends to all, or receives from all: not every rank waits for every other.
+    Rooted,
+    /// All ranks of a communicator synchronise.
+    Barrier,
+    /// TAU's probe inside a collective: it waits until all ranks have arrived.
+    SyncProbe,
+    /// The threads of one rank synchronise, or one waits for another.
+    ThreadSync,
+    /// The host waits for its device.
+    DeviceSync,
+    /// The tracer writes its own data (TAU's and Score-P's regions).
+    TracerFlush,
+}
+
+/// Names of collectives without the prefix `MPI_` and without the `I` of the non-blocking ones.
+const COLLECTIVES: &[&str] = &[
+    "Allgather",
+    "Allgatherv",
+    "Allreduce",
+    "Alltoall",
+    "Alltoallv",
+    "Alltoallw",
+    "Exscan",
+    "Reduce_scatter",
+    "Reduce_scatter_block",
+    "Scan",
+    "Comm_create",
+    "Comm_dup",
+    "Comm_split",
+    "Init",
+    "Init_thread",
+];
+
+/// Names of the collectives that have a root rank.
+const ROOTED: &[&str] = &[
+    "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
+];
+
+/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from all.
+const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
+
+/// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
+const GLOO: &str = "gloo:";
+
+/// Lower-case names of regions in which a tracer writes its buffer.
+const FLUSHES: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
+
+/// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
+const DEVICE_SYNC_END: &str = "synchronize";
+
+/// Lower-case prefixes of the names of calls of device libraries.
+const DEVICE_APIS: &[&str] = &["cuda", "cu", "hip"];
+
+impl CallKind {
+    /// Returns the kinds of all functions of a trace, by index: as it states them, else by their names.
+    pub(super) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let mut kinds = Self::of_all(&trace.names);
+        for it in &trace.collectives {
+            let calls = &trace.lane(it.lane).executions;
+            let from = calls.entry.partition_point(|entry| *entry < it.time);
+            let entered = calls.entry[from..]
+                .iter()
+                .take_while(|entry| **entry == it.time);
+            // The innermost call that begins then.
+            if let Some(last) = entered.count().checked_sub(1) {
+                let kind = &mut kinds[calls.func[from + last].index()];
+                if *kind == Self::Work {
+                    *kind = Self::Collective;
+                }
+            }
+        }
+        kinds
+    }
+
+    /// Returns the kinds of all functions in a table, by index.
+    pub(super) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
+        names.iter().map(|(_, name)| Self::of(name)).collect()
+    }
+
+    fn of(name: &str) -> Self {
+        let parsed = FunctionName::parse(name);
+        if parsed.is_mpi() {
+            return Self::of_mpi(parsed.qualified);
+        }
+        let plain = parsed.qualified.to_ascii_lowercase();
+        if FLUSHES.contains(&plain.as_str()) {
+            return Self::TracerFlush;
+        }
+        let kernel = communication_kernel(parsed.qualified).map(str::to_ascii_lowercase);
+        if let Some(operation) = kernel.as_deref().or_else(|| plain.strip_prefix(GLOO)) {
+            return Self::of_communication(operation);
+        }
+        let is_device = DEVICE_APIS.iter().any(|it| plain.starts_with(it));
+        match wait_names::can_wait(name) {
+            true if is_device && plain.ends_with(DEVICE_SYNC_END) => Self::DeviceSync,
+            true => Self::ThreadSync,
+            false => Self::Work,
+        }
+    }
+
+    /// Returns the kind of an operation of NCCL, RCCL or Gloo, whose names are in lower case.
+    fn of_communication(operation: &str) -> Self {
+        match operation {
+            _ if operation.starts_with("send") || operation.starts_with("recv") => {
+                Self::PointToPoint
+            }
+            _ if operation.starts_with("barrier") => Self::Barrier,
+            _ if ROOTED_KERNELS.iter().any(|it| operation.starts_with(it)) => Self::Rooted,
+            _ => Self::Collective,
+        }
+    }
+
+    fn of_mpi(qualified: &str) -> Self {
+        let Some(short) = qualified.strip_prefix("MPI_") else {
+            return Self::SyncProbe;
+        };
+        match short {
+            "Barrier" | "Finalize" => Self::Barrier,
+            _ if ROOTED.contains(&short) => Self::Rooted,
+            _ if COLLECTIVES.contains(&short) => Self::Collective,
+            _ => Self::PointToPoint,
+        }
+    }
+
+    /// Returns whether a lane can wait in it.
+    pub(super) fn can_wait(self) -> bool {
+        !matches!(self, Self::Work | Self::TracerFlush)
+    }
+
+    /// Returns whether the ranks of a communicator call it together.
+    pub(super) fn is_collective(self) -> bool {
+        matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
+    }
+}
+
+/// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
+/// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
+pub(super) fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
+    let stated = StatedStreams::of(trace);
+    let waits = |lane: &&Lane| {
+        let mut funcs = lane.executions.func.iter();
+        funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
+    };
+    let first = trace.lanes.iter().filter(|it| it.thread == ThreadId(0));
+    let waiting: BTreeSet<_> = first
+        .filter(waits)
+        .map(|it| (it.program, it.rank))
+        .collect();
+    let is_device = |lane: &Lane| {
+        if stated.has_rank(lane.program, lane.rank) {
+            stated.contains(lane)
+        } else {
+            lane.thread != ThreadId(0) && waiting.contains(&(lane.program, lane.rank))
+        }
+    };
+    let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));
+    lanes.map(|(index, _)| index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_from_names() {
+        let check = |name, expected| assert_eq!(CallKind::of(name), expected, "{name}");
+        check("MPI_Allreduce()", CallKind::Collective);
+        check("MPI_Bcast()", CallKind::Rooted);
+        check("MPI_Barrier()", CallKind::Barrier);
+        check("MPI_Send()", CallKind::PointToPoint);
+        check("MPI Collective Sync", CallKind::SyncProbe);
+        check("omp_barrier_wait", CallKind::ThreadSync);
+        check("cudaStreamSynchronize", CallKind::DeviceSync);
+        check("FLUSH", CallKind::TracerFlush);
+        check(
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*)",
+            CallKind::Collective,
+        );
+        check(
+            "ncclKernel_ReduceScatter_RING_LL_Sum_half",
+            CallKind::Collective,
+        );
+        check("ncclDevKernel_Reduce_Sum_f32_RING_LL", CallKind::Rooted);
+        check(
+            "ncclDevKernel_SendRecv(ncclDevComm*)",
+            CallKind::PointToPoint,
+        );
+        check("gloo:all_reduce", CallKind::Collective);
+        check("Comm::exchange() [{comm.cpp} {1,0}]", CallKind::Work);
+    }
+}

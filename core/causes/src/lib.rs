@@ -1,0 +1,79 @@
+//! Wait states, causes and incidents, over all ranks of a run.
+//!
+//! | step | module |
+//! |---|---|
+//! | splits each lane into gaps of own work and operations in which it can wait | `segments` |
+//! | finds the calls of the ranks, or of threads, that belong together | `meetings` |
+//! | finds the release of each operation, and so its wait | `release` |
+//! | finds the usual duration at each place, and the excesses over it | `usual` |
+//! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
+//! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
+//! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `busy_host`, `by_design` |
+//!
+//! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
+//! [`Causes::of_stalls`] does the same with the reports of the ranks of a running job, which are too few to determine
+//! usual durations.
+//!
+//! The terms are Scalasca's: late sender, late receiver, wait at N×N and barrier, short-term and long-term delay costs
+//! (D. Böhme, M. Geimer, F. Wolf, L. Arnold: Identifying the root causes of wait states in large-scale parallel
+//! applications, ICPP 2010; D. Böhme et al., ACM TOPC 3(2), 2016). Where we deviate:
+//!
+//! - **Excess.** Scalasca compares the late rank with the one that waits. That cannot separate causes by design from
+//!   slowness in this run, and attributes the speed of a fast peer to the other as a delay. We compare with the usual
+//!   duration at that place: call path, function that ended before, event that comes next. The result does not depend
+//!   on how often a delay happens in the run.
+//! - **One replay.** Instead of two replays, forward for waits and backward for costs, one forward replay with two
+//!   clocks keeps a lag by root for each lane. Chains, wavefronts, threads and devices need no special code.
+//! - **Stalls.** Within milliseconds after one rank is stopped all others stall too, in sends as in receives. TAU
+//!   stamps a send when its call is entered and a receive when its call ends, so a message can appear to be sent in time
+//!   although its sender was stopped within the send. A receiver waits for the sender that is still in the send of
+//!   its message, unless the receiver moved clearly first; otherwise the order decides in which ranks fell silent and
+//!   moved again.
+//! - **Undecidable.** The trace does not show when a receive was posted, when a message arrived, or which of several
+//!   sends a call completes. A rank that was stopped in a collective after all had entered it shows only in the order
+//!   of leaving. In own work without events, computing and being stopped are indistinguishable.
+//!   [`RootCause::confidence_percent`] is the confidence in a rank.
+//! - **No rank as the cause.** [`CauseKind::Transfer`], [`CauseKind::BusyHost`], [`CauseKind::TracerWrite`], and
+//!   causes by design ([`CauseKind::is_by_design`]).
+//!
+//! Other crates that read a trace use the same names of waiting functions ([`can_wait`]), streams of GPUs
+//! ([`StatedStreams`]) and hosts ([`hosts`]).
+//!
+//! Times are nanoseconds on the clock of their lane; those of an incident are on the clock of its root. During the
+//! search times are on the common clock of [`Clocks`].
+
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
+mod busy_host;
+mod by_design;
+mod call_kind;
+mod causes;
+mod clock;
+mod delay_root;
+mod grouping;
+mod lane_delays;
+mod meetings;
+mod outcome;
+mod release;
+mod replay;
+mod segments;
+mod stall;
+mod stated_streams;
+mod usual;
+mod wait_names;
+mod wait_states;
+
+pub use causes::Causes;
+pub use clock::{BackInTime, Clocks, HostClock, hosts};
+pub use outcome::{
+    CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause,
+    SimilarIncidents, Wait, WaitCell, WaitKind, WaitedFor, Waits,
+};
+pub use stated_streams::StatedStreams;
+pub use wait_names::can_wait;

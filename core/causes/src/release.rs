@@ -1,0 +1,331 @@
+//! The release of each operation: the event that ended its wait.
+
+use callgrove_model::{CommKind, CommRef, DurationNs, LaneIdx, TimeNs, Trace};
+
+use super::call_kind::CallKind;
+use super::clock::Clocks;
+use super::meetings::{Meetings, TIE};
+use super::outcome::WaitKind;
+use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
+
+/// Time after a send's stamp from which on a sender that is still in its send has not sent yet.
+pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
+
+/// The state of the peer that matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PeerState {
+    /// Its state at the time of the release.
+    Now,
+    /// Its state before this operation.
+    Before(OperationRef),
+    /// Its state after this operation.
+    After(OperationRef),
+}
+
+/// The event that an operation waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Release {
+    /// The lane that it waited for.
+    pub(super) peer: LaneIdx,
+    pub(super) state: PeerState,
+    /// Time of the event on the common clock, within the operation.
+    pub(super) time: TimeNs,
+    /// The kind of wait.
+    pub(super) kind: WaitKind,
+    /// The row of the message in the operation, if it waited for one.
+    pub(super) row: Option<usize>,
+}
+
+/// The release of an operation, which splits its time into two parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Released {
+    pub(super) by: Option<Release>,
+    /// End of the wait; the operation's start if it did not wait.
+    pub(super) at: TimeNs,
+}
+
+impl Released {
+    /// Returns how long the operation waited.
+    pub(super) fn wait(&self, operation: &Operation) -> DurationNs {
+        self.at.since(operation.start)
+    }
+
+    /// Returns the time of the operation after its release.
+    pub(super) fn rest(&self, operation: &Operation) -> DurationNs {
+        operation.end.since(self.at)
+    }
+}
+
+/// Maps message events to operations, and to their mates.
+pub(super) struct Partners<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) clocks: &'a Clocks,
+    /// The operation of each message event, by lane and row; `u32::MAX` outside every operation.
+    of_row: Vec<Vec<u32>>,
+}
+
+impl<'a> Partners<'a> {
+    pub(super) fn new(trace: &'a Trace, clocks: &'a Clocks, segments: &Segments) -> Self {
+        let lanes = trace.lanes.iter();
+        let mut of_row: Vec<Vec<u32>> = lanes.map(|it| vec![u32::MAX; it.comms.len()]).collect();
+        for (it, operation) in segments.operations() {
+            of_row[it.lane.index()][operation.rows.clone()].fill(number(it.at));
+        }
+        Self {
+            trace,
+            clocks,
+            of_row,
+        }
+    }
+
+    /// Returns whether the trace has no messages.
+    pub(super) fn has_no_messages(&self) -> bool {
+        self.of_row.iter().all(Vec::is_empty)
+    }
+
+    /// Returns the operation of a message event.
+    fn operation(&self, event: CommRef) -> Option<OperationRef> {
+        let number = self.of_row[event.lane.index()][index(event.row)];
+        (number != u32::MAX).then(|| OperationRef {
+            lane: event.lane,
+            at: index(number),
+        })
+    }
+
+    /// Returns the other end of a message, with its time on the common clock; `None` for a message to the lane
+    /// itself.
+    pub(super) fn mate(&self, lane: LaneIdx, row: usize) -> Option<(OperationRef, TimeNs)> {
+        let mate = self.trace.lane(lane).comms.mate[row].filter(|it| it.lane != lane)?;
+        let time = self.trace.lane(mate.lane).comms.time[index(mate.row)];
+        Some((self.operation(mate)?, self.clocks.common(mate.lane, time)))
+    }
+
+    /// Returns the rows of an operation with messages of one kind.
+    pub(super) fn rows(
+        &self,
+        lane: LaneIdx,
+        operation: &Operation,
+        kind: CommKind,
+    ) -> impl Iterator<Item = usize> + '_ {
+        let kinds = &self.trace.lane(lane).comms.kind;
+        let rows = operation.rows.clone();
+        rows.filter(move |&row| kinds[row] == kind)
+    }
+}
+
+/// Returns the release of every operation, by lane and operation. Cost: linear in operations and messages, and in the
+/// members of meetings.
+pub(super) fn releases(
+    segments: &Segments,
+    partners: &Partners<'_>,
+    meetings: &Meetings,
+) -> Vec<Vec<Released>> {
+    let last_entries: Vec<_> = meetings
+        .all
+        .iter()
+        .map(|meeting| {
+            let mut entries: Vec<_> = meeting
+                .operations
+                .iter()
+                .map(|it| (segments.operation(*it).start, *it))
+                .collect();
+            entries.sort_unstable();
+            entries
+        })
+        .collect();
+    let streams = device_lanes(segments);
+    let find = Find {
+        segments,
+        partners,
+        meetings,
+        last_entries,
+        streams,
+    };
+    let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
+    lanes
+        .map(|lane| {
+            let operations = segments.lane(lane).operations.iter().enumerate();
+            operations
+                .map(|(at, it)| find.released(OperationRef { lane, at }, it))
+                .collect()
+        })
+        .collect()
+}
+
+/// Returns the streams of each rank.
+fn device_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
+    let mut streams = vec![Vec::new(); segments.processes.len()];
+    for (index, lane) in segments.lanes.iter().enumerate() {
+        if lane.is_device {
+            streams[lane.process].push(LaneIdx::from_index(index));
+        }
+    }
+    streams
+}
+
+struct Find<'a> {
+    segments: &'a Segments,
+    partners: &'a Partners<'a>,
+    meetings: &'a Meetings,
+    /// For each meeting, its members by entry.
+    last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
+    streams: Vec<Vec<LaneIdx>>,
+}
+
+impl Find<'_> {
+    fn released(&self, it: OperationRef, operation: &Operation) -> Released {
+        let mut last: Option<Release> = None;
+        self.each_cause(it, operation, |cause| {
+            // Of two at the same time, prefer the more precise one: a stamp rather than the end of a call.
+            let rank = |it: &Release| (it.time, !matches!(it.state, PeerState::After(_)));
+            if last.as_ref().is_none_or(|last| rank(&cause) > rank(last)) {
+                last = Some(cause);
+            }
+        });
+        let at = last.map_or(operation.start, |it| {
+            it.time.min(operation.end).max(operation.start)
+        });
+        Released { by: last, at }
+    }
+
+    fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
+        match operation.kind {
+            OperationKind::Idle => self.of_idle(it, operation, &mut each),
+            OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
+            OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
+        }
+        self.of_messages(it, operation, &mut each);
+    }
+
+    fn of_idle(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let lane = self.segments.lane(it.lane);
+        if lane.is_device && operation.end.since(operation.start) <= TIE {
+            // A stream that was idle for a shorter time had its next kernel queued: its own queue determines its start.
+            return;
+        }
+        let launch = self.launch(it.lane, operation);
+        let first = || {
+            let first = self
+                .segments
+                .first_thread(self.partners.trace, lane.process)?;
+            Some((first, operation.end))
+        };
+        if let Some((peer, time)) = launch.or_else(first) {
+            each(Release {
+                peer,
+                state: PeerState::Now,
+                time,
+                kind: WaitKind::WaitForWork,
+                row: None,
+            });
+        }
+        // A kernel that was launched earlier waited for an event of another stream.
+        if lane.is_device && launch.is_some() {
+            self.of_streams(it, operation, each);
+        }
+    }
+
+    /// Returns who launched the call that ends an idle time, and when.
+    fn launch(&self, lane: LaneIdx, operation: &Operation) -> Option<(LaneIdx, TimeNs)> {
+        let launches = self.partners.trace.launches_on(lane);
+        let (clocks, end) = (self.partners.clocks, operation.end);
+        let at = launches.partition_point(|it| clocks.common(lane, it.time) < end);
+        let launch = launches.get(at)?;
+        let is_next = clocks.common(lane, launch.time) == end;
+        is_next.then(|| (launch.by, clocks.common(launch.by, launch.launched)))
+    }
+
+    /// Adds the last call of each other stream of the rank that ended in an operation.
+    fn of_streams(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let process = self.segments.lane(it.lane).process;
+        for &stream in self.streams[process]
+            .iter()
+            .filter(|&&stream| stream != it.lane)
+        {
+            let lane = self.segments.lane(stream);
+            let ended = lane.gaps.partition_point(|it| it.end <= operation.end);
+            let kernel = ended.checked_sub(1).map(|last| lane.gaps[last].end);
+            let ended = lane
+                .operations
+                .partition_point(|it| it.end <= operation.end);
+            let mut calls = lane.operations[..ended].iter().rev();
+            let call = calls.find(|it| it.kind != OperationKind::Idle);
+            let last = kernel.max(call.map(|it| it.end));
+            if let Some(time) = last.filter(|last| *last > operation.start) {
+                each(Release {
+                    peer: stream,
+                    state: PeerState::Now,
+                    time,
+                    kind: WaitKind::WaitForDevice,
+                    row: None,
+                });
+            }
+        }
+    }
+
+    fn of_meeting(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let Some(number) = self.meetings.number(it) else {
+            return;
+        };
+        let number = index(number);
+        let entries = &self.last_entries[number];
+        let come = entries.partition_point(|entry| entry.0 <= operation.end + TIE);
+        let Some(&(time, last)) = come.checked_sub(1).map(|last| &entries[last]) else {
+            return;
+        };
+        if last != it {
+            let is_barrier = matches!(
+                self.meetings.all[number].kind,
+                CallKind::Barrier | CallKind::ThreadSync
+            );
+            each(Release {
+                peer: last.lane,
+                state: PeerState::Before(last),
+                time,
+                kind: if is_barrier {
+                    WaitKind::WaitAtBarrier
+                } else {
+                    WaitKind::WaitAtCollective
+                },
+                row: None,
+            });
+        }
+    }
+
+    fn of_messages(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        for row in operation.rows.clone() {
+            let Some((mate, stamp)) = self.partners.mate(it.lane, row) else {
+                continue;
+            };
+            let other = self.segments.operation(mate);
+            let (start, end) = (operation.start, operation.end);
+            let is_recv = self.partners.trace.lane(it.lane).comms.kind[row] == CommKind::Recv;
+            let release = |state, time, kind| Release {
+                peer: mate.lane,
+                state,
+                time,
+                kind,
+                row: Some(row),
+            };
+            if is_recv {
+                let kind = WaitKind::LateSender;
+                each(release(PeerState::Before(mate), stamp, kind));
+                if other.end > stamp + STILL_SENDING && other.end <= end && other.end > start {
+                    each(release(PeerState::After(mate), other.end, kind));
+                }
+            } else if start < other.start && other.start <= end {
+                each(release(
+                    PeerState::Before(mate),
+                    other.start,
+                    WaitKind::LateReceiver,
+                ));
+            } else if other.start <= start && start < other.end && other.end <= end {
+                each(release(
+                    PeerState::After(mate),
+                    other.end,
+                    WaitKind::LateReceiver,
+                ));
+            }
+        }
+    }
+}
