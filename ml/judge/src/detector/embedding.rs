@@ -275,20 +275,12 @@ impl Embedding {
     /// Returns the share of normal trees that deviate at least as much as each tree, in (0, 1], shape `[n_trees]`;
     /// `None` if there are too few trees to judge any. Labels do not change it.
     pub fn p_values(&self) -> Option<Vec<f64>> {
-        let run = &self.run;
-        let of_run = || {
-            run.evidence
-                .p_values_within(&run.tail, &self.decision.is_discovery)
-        };
-        (!run.tail.is_too_small()).then(of_run)
+        self.run.p_values(&self.decision)
     }
 
-    /// Returns the ranks of the normal trees of the sample, before any label: by the evidence of the complete run,
-    /// and as a model of this run computes it.
+    /// Returns the ranks of the normal trees, before any label: see [`RunEvidence::normal_ranks`].
     pub(super) fn normal_ranks(&self) -> (NormalRanks, NormalRanks) {
-        let trees = self.sample().iter().zip(&self.decision.is_discovery);
-        let is_normal: Vec<bool> = trees.map(|(own, is_found)| *own && !is_found).collect();
-        self.run.normal_ranks(&is_normal)
+        self.run.normal_ranks(self.sample(), &self.decision)
     }
 
     /// Returns the factor that brings the scores of a training to the scale of the one without labels. A label for a

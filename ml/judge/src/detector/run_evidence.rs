@@ -146,11 +146,27 @@ impl RunEvidence {
         }
     }
 
-    /// Returns the ranks of the trees of `is_normal`: by the evidence of the complete run, and as a model of this run
-    /// computes it.
-    pub(super) fn normal_ranks(&self, is_normal: &[bool]) -> (NormalRanks, NormalRanks) {
-        let ranks =
-            |evidence: &TreeEvidence, tail| evidence.normal_ranks(tail, &self.placement, is_normal);
+    /// Returns the p-value of each tree before any label, shape `[n_trees]`; `None` if there are too few trees to judge any.
+    pub(super) fn p_values(&self, decision: &Discoveries) -> Option<Vec<f64>> {
+        let within = || {
+            self.evidence
+                .p_values_within(&self.tail, &decision.is_discovery)
+        };
+        (!self.tail.is_too_small()).then(within)
+    }
+
+    /// Returns the ranks of the normal trees of a sample: by the evidence of the complete run, and as a model of this
+    /// run computes it.
+    pub(super) fn normal_ranks(
+        &self,
+        sample: &[bool],
+        decision: &Discoveries,
+    ) -> (NormalRanks, NormalRanks) {
+        let trees = sample.iter().zip(&decision.is_discovery);
+        let is_normal: Vec<bool> = trees.map(|(own, is_found)| *own && !is_found).collect();
+        let ranks = |evidence: &TreeEvidence, tail| {
+            evidence.normal_ranks(tail, &self.placement, &is_normal)
+        };
         (
             ranks(&self.evidence, &self.tail),
             ranks(&self.of_model, &self.tail_of_model),

@@ -96,13 +96,13 @@ mod tests {
 
     use super::*;
 
-    /// Normal trees with these p-values, as ln, of which so many are simultaneous.
-    fn ranks(ln_p: impl IntoIterator<Item = f64>, simultaneous: i64) -> NormalRanks {
+    /// Normal trees with these p-values, as ln, in groups of simultaneous ones.
+    fn ranks(ln_p: impl IntoIterator<Item = f64>, group: i64) -> NormalRanks {
         let trees = (0_i64..).zip(ln_p);
         let trees = trees.map(|(at, ln_p)| Observation {
             value: -ln_p,
-            entry_ns: at / simultaneous * 100,
-            exit_ns: at / simultaneous * 100 + 90,
+            entry_ns: at / group * 100,
+            exit_ns: at / group * 100 + 90,
         });
         NormalRanks::of(trees.collect())
     }
