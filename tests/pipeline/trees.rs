@@ -227,7 +227,7 @@ fn a_model_that_does_not_fit_the_run_is_refused_and_changes_nothing() {
             "this is a run of",
         ),
         (
-            text.replace("\"version\":6", "\"version\":99"),
+            text.replace("\"version\":7", "\"version\":99"),
             "version 99",
         ),
         (text[..text.len() / 2].to_owned(), "not a Callgrove model"),
