@@ -13,6 +13,8 @@ use crate::local_definitions::{LocalDefinitions, LocationClock};
 /// A location whose events are read.
 pub(crate) struct LocationReader {
     pub(crate) thread: ThreadId,
+    /// Its id, if it samples metrics.
+    pub(crate) sampler: Option<u64>,
     pub(crate) definitions: LocalDefinitions,
     pub(crate) clock: LocationClock,
     chunks: Chunks<BufReader<Box<dyn FileReader>>>,
@@ -43,7 +45,7 @@ pub(crate) struct DamagedChunk(pub(crate) u64);
 
 impl LocationReader {
     pub(crate) fn new(
-        thread: ThreadId,
+        (thread, sampler): (ThreadId, Option<u64>),
         definitions: LocalDefinitions,
         clock: LocationClock,
         file: BufReader<Box<dyn FileReader>>,
@@ -51,6 +53,7 @@ impl LocationReader {
     ) -> Self {
         Self {
             thread,
+            sampler,
             definitions,
             clock,
             chunks: Chunks::in_pieces(file, chunk_bytes),

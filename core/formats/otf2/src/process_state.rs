@@ -26,7 +26,10 @@ pub(crate) struct ProcessState {
     functions: BTreeMap<u32, FuncId>,
     /// Functions by location and its own id, for short.
     pub(crate) by_local_id: Vec<Vec<Option<FuncId>>>,
-    counters: BTreeMap<u32, Vec<CounterId>>,
+    /// The counters of a metric, and of a location that samples it.
+    counters: BTreeMap<(u32, Option<u64>), Vec<CounterId>>,
+    /// The first location of each counter, by its index in the process.
+    first_of_counter: BTreeMap<CounterId, usize>,
     /// The number of collectives so far, by the key of the communicator.
     collectives: BTreeMap<u64, u64>,
     /// Messages found by a probe, by id.
@@ -45,6 +48,8 @@ pub(crate) struct EventPlace<'a> {
     pub(crate) definitions: &'a LocalDefinitions,
     pub(crate) rank: RankId,
     pub(crate) thread: ThreadId,
+    /// The location, if it samples metrics.
+    pub(crate) sampler: Option<u64>,
     /// The index of the location in its process.
     pub(crate) index: usize,
     pub(crate) time: TimeNs,
@@ -191,13 +196,14 @@ impl ProcessState {
         batch: &mut StepBatch,
     ) {
         let metric = place.definitions.metrics.global(local);
-        if !self.counters.contains_key(&metric) {
+        let key = (metric, place.sampler);
+        if !self.counters.contains_key(&key) {
             let names = place.archive.definitions.metric_names(metric);
             let names = names.unwrap_or_default().into_iter();
-            let counters = names.map(|name| self.counter_names.intern(&name)).collect();
-            self.counters.insert(metric, counters);
+            let counters = names.map(|name| self.counter(&name, place)).collect();
+            self.counters.insert(key, counters);
         }
-        let counters = self.counters.get(&metric).map(Vec::as_slice);
+        let counters = self.counters.get(&key).map(Vec::as_slice);
         let counters = counters.unwrap_or_default().iter();
         for (&counter, (value_type, bits)) in counters.zip(values.iter()) {
             match metric_value(value_type, bits) {
@@ -211,6 +217,23 @@ impl ProcessState {
                     }),
             }
         }
+    }
+
+    /// Returns the counter with this name. Samples of several locations that are on one thread have counters of their
+    /// own: the name then ends with that of the location.
+    fn counter(&mut self, name: &str, place: &EventPlace<'_>) -> CounterId {
+        let counter = self.counter_names.intern(name);
+        let first = *self.first_of_counter.entry(counter).or_insert(place.index);
+        let sampler = place.sampler.filter(|_| first != place.index);
+        sampler.map_or(counter, |id| {
+            let definitions = &place.archive.definitions;
+            let location = definitions.locations.get(&id);
+            let own = location.map_or("", |it| definitions.location_name(it));
+            self.counter_names.intern(&match own {
+                "" => format!("{name}, location {id}"),
+                own => format!("{name}, {own}"),
+            })
+        })
     }
 }
 

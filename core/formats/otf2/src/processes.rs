@@ -13,6 +13,8 @@ const PROCESS: u8 = 1;
 pub(crate) const CPU_THREAD: u8 = 1;
 /// A location that is a stream of an accelerator.
 pub(crate) const STREAM: u8 = 2;
+/// A location that samples metrics, such as the power of a device.
+pub(crate) const METRIC: u8 = 3;
 
 /// A process of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +22,8 @@ pub(crate) struct Otf2Process {
     pub(crate) rank: RankId,
     /// Its location group.
     pub(crate) group: u32,
-    /// The locations of its threads, then of its streams, with their thread ids.
+    /// The locations of its threads, then of its streams, with their thread ids, and those of metrics, whose samples
+    /// are on its first thread.
     pub(crate) locations: Vec<(u64, ThreadId)>,
 }
 
@@ -28,6 +31,7 @@ pub(crate) struct Otf2Process {
 /// MPI rank come last.
 pub(crate) fn processes(definitions: &Definitions) -> Vec<Otf2Process> {
     let mut of_group: BTreeMap<u32, Vec<(u8, u64)>> = BTreeMap::new();
+    let mut metrics_of: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for (&id, location) in &definitions.locations {
         let group = definitions.location_groups.get(&location.group);
         // Streams belong to the process that uses their accelerator.
@@ -39,6 +43,8 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Otf2Process> {
         };
         if [CPU_THREAD, STREAM].contains(&location.kind) {
             of_group.entry(owner).or_default().push((location.kind, id));
+        } else if location.kind == METRIC {
+            metrics_of.entry(owner).or_default().push(id);
         }
     }
     let mut order: Vec<u32> = Vec::new();
@@ -61,10 +67,13 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Otf2Process> {
         let mut locations = of_group.get(&group).cloned().unwrap_or_default();
         locations.sort_unstable();
         let ids = locations.into_iter().map(|(_, id)| id);
+        let threads = ids.zip((0..).map(ThreadId));
+        let metrics = metrics_of.get(&group).into_iter().flatten();
+        let metrics = metrics.map(|&id| (id, ThreadId(0)));
         Otf2Process {
             rank: RankId(rank),
             group,
-            locations: ids.zip((0..).map(ThreadId)).collect(),
+            locations: threads.chain(metrics).collect(),
         }
     };
     (0..).zip(order).map(process).collect()

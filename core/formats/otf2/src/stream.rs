@@ -18,7 +18,7 @@ use crate::local_definitions::{LocalDefinitions, LocationClock};
 use crate::location::{LocationReader, Pause};
 use crate::metadata::of_process;
 use crate::process_state::{EventPlace, ProcessState};
-use crate::processes::Otf2Process;
+use crate::processes::{METRIC, Otf2Process};
 
 /// Number of function events in a step. It is fixed, so that the labels of executions are.
 const STEP_EVENTS: u32 = 1 << 16;
@@ -62,13 +62,11 @@ impl Otf2Stream {
 
     fn open_location(&mut self, id: u64, thread: ThreadId) -> Result<(), SourceError> {
         let (archive, rank) = (Arc::clone(&self.archive), Some(self.rank));
+        let location = archive.definitions.locations.get(&id);
+        let sampler = location.is_some_and(|it| it.kind == METRIC).then_some(id);
         let events = archive.events_of(id);
         if !events.exists() {
-            let num_events = archive
-                .definitions
-                .locations
-                .get(&id)
-                .map(|it| it.num_events);
+            let num_events = location.map(|it| it.num_events);
             if num_events.is_some_and(|num| num > 0) {
                 let place = || format!("no such file: {}", events.path().display());
                 let warnings = &mut self.state.warnings;
@@ -93,7 +91,8 @@ impl Otf2Stream {
         let clock = definitions.clock(archive.definitions.clock);
         let chunk_bytes = archive.anchor.event_chunk_bytes;
         self.num_bytes += events.num_bytes()?;
-        let reader = LocationReader::new(thread, definitions, clock, open(&events)?, chunk_bytes);
+        let place = (thread, sampler);
+        let reader = LocationReader::new(place, definitions, clock, open(&events)?, chunk_bytes);
         let index = self.locations.len();
         self.order.push(Reverse((TimeNs(i64::MIN), index)));
         self.locations.push((reader, events));
@@ -110,7 +109,7 @@ impl Otf2Stream {
             let until = self.order.peek().map_or(TimeNs(i64::MAX), |next| next.0.0);
             let (reader, input) = &mut self.locations[index];
             let (archive, state, rank) = (&self.archive, &mut self.state, self.rank);
-            let thread = reader.thread;
+            let (thread, sampler) = (reader.thread, reader.sampler);
             let mut damage = Vec::new();
             let take = |definitions: &LocalDefinitions,
                         clock: &mut LocationClock,
@@ -121,6 +120,7 @@ impl Otf2Stream {
                     definitions,
                     rank,
                     thread,
+                    sampler,
                     index,
                     time,
                 };

@@ -140,8 +140,6 @@ fn threads_and_streams_belong_to_the_rank_of_their_process() {
             .value(0);
     });
     archive.location(1, 12, 2).at(30).enter(1).at(40).leave(1);
-    // A location of metrics has no calls.
-    archive.location(0, 13, 3);
     let trace = read(archive.files()).unwrap();
     let expected = [
         "0.0 0 main 0-90",
@@ -151,6 +149,38 @@ fn threads_and_streams_belong_to_the_rank_of_their_process() {
     assert_eq!(call_lines(&trace), expected);
     let keys: Vec<_> = trace.metadata.iter().map(|it| it.key.as_str()).collect();
     assert_eq!(keys, ["CUDA Device", "CUDA Stream"]);
+}
+
+#[test]
+fn samples_of_metrics_are_on_the_first_thread_of_their_process() {
+    let mut archive = ArchiveWriter::new(false);
+    archive.process(0, 10).at(0).enter(0).at(90).leave(0);
+    archive.string(20, "power");
+    archive.string(21, "W");
+    archive.definitions.record(19, |record| {
+        record.value(0).value(20).value(u64::MAX);
+        record.byte(0).byte(0).byte(4).byte(1).value(0).value(21);
+    });
+    archive.definitions.record(20, |record| {
+        record.value(6).byte(1).value(0).byte(0).byte(0);
+    });
+    // Two devices have one metric; a group without threads is no process.
+    for (group, location) in [(0, 13), (0, 14), (7, 15)] {
+        let events = archive.location(group, location, 3);
+        for tick in [20, 50] {
+            events.at(tick + location).record(31, |record| {
+                record.value(6).byte(1).byte(4).value(100 * location + tick);
+            });
+        }
+    }
+    let trace = read(archive.files()).unwrap();
+    assert_eq!(call_lines(&trace), ["0.0 0 main 0-90"]);
+    let counters: Vec<_> = trace.counter_names.iter().map(|(_, name)| name).collect();
+    assert_eq!(counters, ["power (W)", "power (W), location 14"]);
+    let samples = &trace.lanes[0].counters;
+    assert_eq!(samples.value, [1320, 1420, 1350, 1450]);
+    assert_eq!(trace.lanes.len(), 1);
+    assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
 }
 
 #[test]
