@@ -415,9 +415,9 @@ pub struct Explanation {
     pub neighbours: Vec<TreeIdx>,
     /// Its differences from the usual tree of its kind, the most important first.
     pub findings: Vec<Difference>,
-    /// The tree in the middle of those that it was compared with.
+    /// The tree in the middle of those that it was compared with; the tree itself if there are none.
     pub usual: TreeIdx,
-    /// Number of trees that it was compared with.
+    /// Number of trees that it was compared with; 0 if there is no other normal one.
     pub num_usual: usize,
     /// True if those call the same functions along the same paths as the tree.
     pub is_same_shape: bool,

@@ -6,7 +6,7 @@ use callgrove_evaluate::evaluate::{Alarms, CurveParams, Truth, learning_curve};
 use callgrove_judge::active::QueryStrategy;
 use callgrove_judge::detector::{
     Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, TreeModel, Yardstick,
-    listed_scores,
+    causes, listed_scores,
 };
 use callgrove_model::Forest;
 use callgrove_trees::Progress;
@@ -45,13 +45,13 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     for case in cases {
         for (from, to) in PARTS {
             let (part, truth) = case.part(from, to)?;
-            let own = ready(&part)?.judge(&part, Yardstick::Run, Progress::none())?;
+            let by_itself = judged_by_itself(&part)?;
             let by_clean = match &model {
                 Some(model) if !case.is_clean() => {
                     let judged = model.judge(&part, Yardstick::Run, Progress::none())?;
                     match &judged.misfit {
                         Some(misfit) => format!("refused: {misfit}"),
-                        None => cell(&truth, &judged),
+                        None => cell(&truth, &listed_by(&judged)),
                     }
                 }
                 _ => "-".to_owned(),
@@ -61,7 +61,7 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
                 format!("{:.0} to {:.0} %", 100.0 * from, 100.0 * to),
                 part.len().to_string(),
                 truth.num_positive().to_string(),
-                cell(&truth, &own),
+                cell(&truth, &by_itself),
                 by_clean,
             ]);
         }
@@ -145,12 +145,26 @@ fn model_of(forest: &Forest) -> Result<ModelArtifact, Box<dyn Error>> {
     )?)
 }
 
-fn cell(truth: &Truth, judged: &Judgement) -> String {
-    let listed = listed_scores(&judged.scores, &judged.abnormal, &judged.causes);
-    let alarms = Alarms::of(truth, &listed);
+/// Returns the scores of a forest as listed, learned from itself.
+fn judged_by_itself(forest: &Forest) -> Result<Vec<f64>, Box<dyn Error>> {
+    let params = DetectorParams::default().check()?;
+    let embedding = Embedding::fit(forest, &params, crate::case::SEED, Progress::none())?;
+    let none = vec![None; forest.len()];
+    let detector = Detector::train(&embedding, &none, None, Progress::none())?;
+    let abnormal = detector.abnormal();
+    let causes = causes(abnormal, &none, embedding.write_shares());
+    Ok(listed_scores(detector.scores(), abnormal, &causes))
+}
+
+fn listed_by(judged: &Judgement) -> Vec<f64> {
+    listed_scores(&judged.scores, &judged.abnormal, &judged.causes)
+}
+
+fn cell(truth: &Truth, listed: &[f64]) -> String {
+    let alarms = Alarms::of(truth, listed);
     format!(
         "{}, {} + {}",
-        share(average_precision(truth, &listed)),
+        share(average_precision(truth, listed)),
         alarms.num_missed,
         alarms.num_false
     )

@@ -135,6 +135,22 @@ fn a_model_explains_trees_of_another_run_and_names_missing_functions() {
     assert_eq!((why.usual, why.num_usual), (None, 20));
 }
 
+#[test]
+fn the_calls_of_the_only_tree_are_compared_with_each_other() {
+    let polls = ">poll 100;".repeat(20);
+    let forest = grow(&[format!("run 20000;{polls}>poll 9000")]);
+    let paths = CallPaths::of(&forest, Progress::none()).expect("no cancellation");
+    let usual = UsualTrees::of(&forest, &paths, &[true]);
+    let why = explain(&forest, &paths, &usual, TreeIdx(0));
+    assert_eq!((why.usual, why.num_usual), (None, 0));
+    let found: Vec<String> = why
+        .differences
+        .iter()
+        .map(|it| difference_text(&forest.trace().names, it))
+        .collect();
+    assert_eq!(found, ["longer run/poll 21/21 +8900"]);
+}
+
 const USUAL: &str = "run 1000;>pack 200;>send 300;>wait 500;>>poll 100;>>poll 100";
 
 #[test]

@@ -87,7 +87,6 @@ impl Explainer {
             tree,
             neighbours: Vec::new(),
             findings: why.differences,
-            // Within one forest, the usual tree is always one of the forest itself.
             usual: why.usual.unwrap_or(tree),
             num_usual: why.num_usual,
             is_same_shape: why.is_same_shape,

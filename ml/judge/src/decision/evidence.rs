@@ -53,6 +53,8 @@ pub struct TreeEvidence {
     /// ln of the p-value of the structure, 0 if it is not odd; if parts are compared, that of the most surprising
     /// part.
     pub structure_ln_p: Vec<f64>,
+    /// The same for decisions: what most lanes do at once is one observation.
+    pub structure_decision_ln_p: Vec<f64>,
     /// True if a tree is long by design.
     pub is_by_design: Vec<bool>,
     /// The trees that are rare or long by design, and the reasons.
@@ -112,6 +114,7 @@ impl Expectation {
             statistics,
             excesses,
             structure_ln_p: vec![0.0; num],
+            structure_decision_ln_p: vec![0.0; num],
             is_by_design: vec![false; num],
             design: ByDesign::default(),
         };
@@ -130,8 +133,10 @@ impl Expectation {
                 let norms = rows.norms().into_iter();
                 let statistics = norms.map(|norm| (norm - middle) / scale).collect();
                 let bare = bare(statistics, vec![f64::INFINITY; num]);
+                let ln_p: Vec<f64> = (0..num).map(|tree| part_ln_p(rows.row(tree))).collect();
                 let evidence = TreeEvidence {
-                    structure_ln_p: (0..num).map(|tree| part_ln_p(rows.row(tree))).collect(),
+                    structure_decision_ln_p: ln_p.clone(),
+                    structure_ln_p: ln_p,
                     ..bare
                 };
                 TimedEvidence {
@@ -173,6 +178,7 @@ impl TreeEvidence {
     pub fn add_structures(&mut self, structures: Structures, design: ByDesign) {
         self.design = design;
         self.structure_ln_p = structures.ln_p;
+        self.structure_decision_ln_p = structures.decision_ln_p;
         self.is_by_design = structures.is_late_end;
     }
 
@@ -208,7 +214,7 @@ impl TreeEvidence {
             } else {
                 0.0
             };
-            excess.min(self.structure_ln_p[tree])
+            excess.min(self.structure_decision_ln_p[tree])
         };
         (0..self.statistics.len()).map(of).collect()
     }
@@ -381,6 +387,7 @@ mod tests {
             excesses: statistics.clone(),
             statistics,
             structure_ln_p: vec![0.0; num],
+            structure_decision_ln_p: vec![0.0; num],
             is_by_design: vec![false; num],
             design: ByDesign::default(),
         };

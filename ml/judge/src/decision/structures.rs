@@ -51,6 +51,8 @@ pub struct Structures {
     pub kinds: Vec<StructureKind>,
     /// ln of the share of trees whose structures are odd and at least as rare, 0 for those that are not odd.
     pub ln_p: Vec<f64>,
+    /// The same for decisions: what most lanes have at once is one observation, and not one of each lane.
+    pub decision_ln_p: Vec<f64>,
     /// True if a tree is one of the first or last, which take longer on most lanes.
     pub is_late_end: Vec<bool>,
     /// Number of odd structures that occur in one event only.
@@ -78,7 +80,9 @@ impl Structures {
     /// The p-value of an odd structure counts events: consecutive trees of one structure on a lane are one event, and
     /// so are those that most lanes have at once. While events are few, each is as rare as one event: 1 / (n + 1). A
     /// run without anomalies has hardly any, since structures by design are not odd. If they are many, the run varies
-    /// by itself, and one is not informative: W / (n + 1), with W the events of the run.
+    /// by itself, and one is not informative: W / (n + 1), with W the events of the run and n the number of trees. For
+    /// decisions about events of most lanes, n is the number of trees of a lane: what all ranks do at once was
+    /// observed that many times, however many ranks there are.
     ///
     /// How often a path is taken may vary with the work. If it does (of the trees of a lane with the same calls, 2 %
     /// or more are of another structure than most), no structure is odd for its counts.
@@ -119,7 +123,9 @@ impl Structures {
         for &tree in rare.iter().flat_map(|trees| trees.iter()) {
             num_rare.count(&lanes, tree);
         }
-        let (mut num_events, mut num_seen_once) = (0.0, 0);
+        let mut num_events = NumOdd::default();
+        let mut is_shared = vec![false; roots.len()];
+        let mut num_seen_once = 0;
         for trees in rare {
             lanes.judge(trees, &num_rare, &mut kinds);
             for &tree in trees {
@@ -132,28 +138,24 @@ impl Structures {
             let odd = trees
                 .iter()
                 .filter(|&&tree| kinds[tree] == StructureKind::Odd);
-            let of_class = lanes.num_events(&odd.copied().collect::<Vec<_>>());
-            num_events += of_class;
-            num_seen_once += usize::from((0.5..1.5).contains(&of_class));
+            let odd: Vec<usize> = odd.copied().collect();
+            let of_class = lanes.num_odd(&odd, &mut is_shared);
+            num_seen_once += usize::from(of_class.shared + of_class.of_lanes == 1);
+            num_events.shared += of_class.shared;
+            num_events.of_lanes += of_class.of_lanes;
         }
-        let share = num_events / (roots.len().real() + 1.0);
-        let of_odd = if share <= MAX_ODD_SHARE {
-            1.0 / (roots.len().real() + 1.0)
-        } else {
-            share
+        let of_odd = ln_p_of_event(num_events.shared + num_events.of_lanes, roots.len());
+        let of_shared = ln_p_of_event(num_events.shared, lanes.longest).max(of_odd);
+        let ln_p = |(&kind, &is_shared): (&StructureKind, &bool)| match kind {
+            StructureKind::Odd if is_shared => (of_odd, of_shared),
+            StructureKind::Odd => (of_odd, of_odd),
+            _ => (0.0, 0.0),
         };
-        let of_odd = of_odd.ln().min(0.0);
-        let ln_p = |&kind: &StructureKind| {
-            if kind == StructureKind::Odd {
-                of_odd
-            } else {
-                0.0
-            }
-        };
-        let ln_p = kinds.iter().map(ln_p).collect();
+        let (ln_p, decision_ln_p) = kinds.iter().zip(&is_shared).map(ln_p).unzip();
         Self {
             kinds,
             ln_p,
+            decision_ln_p,
             is_late_end: lanes.late_ends(total_shares),
             num_seen_once,
             varied,
@@ -165,6 +167,7 @@ impl Structures {
         Self {
             kinds: vec![StructureKind::Common; num_trees],
             ln_p: vec![0.0; num_trees],
+            decision_ln_p: vec![0.0; num_trees],
             is_late_end: vec![false; num_trees],
             num_seen_once: 0,
             varied: Vec::new(),
@@ -260,6 +263,27 @@ fn varied(
     };
     let varied = counts.into_iter().filter(is_varied);
     varied.map(|(call_set, _)| call_set).collect()
+}
+
+/// Returns ln of the p-value of one of this number of odd events among this number of observations.
+fn ln_p_of_event(num_events: usize, num_observed: usize) -> f64 {
+    let num_all = num_observed.real() + 1.0;
+    let share = num_events.real() / num_all;
+    let p_value = if share <= MAX_ODD_SHARE {
+        1.0 / num_all
+    } else {
+        share
+    };
+    p_value.ln().min(0.0)
+}
+
+/// Numbers of odd events.
+#[derive(Default)]
+struct NumOdd {
+    /// Those of most lanes at once.
+    shared: usize,
+    /// Those of single lanes.
+    of_lanes: usize,
 }
 
 /// The lanes of a run, with the number of them that reach each position.
@@ -411,23 +435,27 @@ impl<'a> Lanes<'a> {
         (found.is_exact || is_spread).then_some(found.period())
     }
 
-    /// Returns the number of events among the odd trees of a class: runs of consecutive positions, of a lane or of
-    /// most lanes at once.
-    fn num_events(&self, odd: &[usize]) -> f64 {
-        let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane);
-        let mut places: Vec<(usize, usize)> = odd.iter().map(|&tree| place(tree)).collect();
+    /// Returns the numbers of events among the odd trees of a class: runs of consecutive positions, of a lane or of
+    /// most lanes at once. Marks the trees of the latter.
+    fn num_odd(&self, odd: &[usize], is_shared: &mut [bool]) -> NumOdd {
+        let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane, tree);
+        let mut places: Vec<_> = odd.iter().map(|&tree| place(tree)).collect();
         places.sort_unstable();
-        let events = places.chunk_by(|a, b| a.0 + 1 >= b.0).map(|run| {
+        let mut num = NumOdd::default();
+        for run in places.chunk_by(|a, b| a.0 + 1 >= b.0) {
             let mut lanes: Vec<usize> = run.iter().map(|place| place.1).collect();
             lanes.sort_unstable();
             lanes.dedup();
             if lanes.len().real() >= self.nearly_all_at(run[0].0) {
-                1.0
+                num.shared += 1;
+                for place in run {
+                    is_shared[place.2] = true;
+                }
             } else {
-                lanes.len().real()
+                num.of_lanes += lanes.len();
             }
-        });
-        events.sum()
+        }
+        num
     }
 
     /// Returns the first or last trees of lanes, if most of these take longer than usual.
@@ -558,10 +586,26 @@ mod tests {
     }
 
     #[test]
-    fn simultaneous_trees_of_all_ranks_are_one_event() {
-        let found = kinds_of(16, 100, |_, position| u32::from(position == 40));
-        let p_value = found.ln_p[40].exp();
-        assert!((p_value - 1.0 / 1_601.0).abs() < 1e-12, "{p_value}");
+    fn simultaneous_trees_of_all_ranks_are_one_event_in_the_executions_of_a_rank() {
+        let root = |lane, position| match (lane, position) {
+            (_, 40 | 80) => 1,
+            (3, 20) => 2,
+            _ => 0,
+        };
+        let found = kinds_of(16, 400, root);
+        let is_p_value = |ln_p: f64, expected: f64| {
+            assert!(
+                (ln_p.exp() - expected).abs() < 1e-12,
+                "{} {expected}",
+                ln_p.exp()
+            );
+        };
+        is_p_value(found.ln_p[40], 1.0 / 6_401.0);
+        is_p_value(found.decision_ln_p[40], 1.0 / 401.0);
+        is_p_value(found.decision_ln_p[3 * 400 + 20], 1.0 / 6_401.0);
+        // Two times in 120 executions are many.
+        let found = kinds_of(16, 120, root);
+        is_p_value(found.decision_ln_p[80], 2.0 / 121.0);
     }
 
     #[test]

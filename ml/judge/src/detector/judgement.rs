@@ -264,11 +264,13 @@ impl TreeModel {
                         .ln_p(known(root), Some(call_sets.get(root)))
                 };
                 structures.ln_p = roots.iter().map(of_training).collect();
+                structures.decision_ln_p = structures.ln_p.clone();
                 structures.is_late_end = vec![false; roots.len()];
             } else {
                 // A structure that the training may have missed by chance is not rarer because this run has it once.
                 let of_training = model.structures.unknown_ln_p();
-                for ln_p in &mut structures.ln_p {
+                let own = structures.ln_p.iter_mut();
+                for ln_p in own.chain(&mut structures.decision_ln_p) {
                     if *ln_p < 0.0 {
                         *ln_p = ln_p.max(of_training);
                     }

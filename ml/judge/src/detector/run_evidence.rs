@@ -124,6 +124,7 @@ impl RunEvidence {
         if expected.has_structures() {
             let ln_p_of = |&root| known.ln_p(Some(root), None);
             of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
+            of_model.structure_decision_ln_p = of_model.structure_ln_p.clone();
         }
         // Explained trees are included here: slow phases that writes explain in part occur without writes, too.
         let tail_of =

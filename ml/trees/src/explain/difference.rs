@@ -18,9 +18,11 @@ use crate::real::Real;
 pub struct TreeExplanation {
     /// The differences, the most important first.
     pub differences: Vec<Difference>,
-    /// The tree of the forest in the centre of those it was compared with; `None` if these are a model's.
+    /// The tree of the forest in the centre of those it was compared with; `None` if these are a model's, or if there
+    /// are none.
     pub usual: Option<TreeIdx>,
-    /// Number of trees that it was compared with.
+    /// Number of trees that it was compared with. If there is no other tree, this is 0, and the differences are
+    /// between calls of the tree.
     pub num_usual: usize,
     /// True if these have the same paths as the tree, each about equally often.
     pub is_same_shape: bool,

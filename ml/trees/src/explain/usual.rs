@@ -62,7 +62,7 @@ pub(super) struct UsualTree {
     /// The tree whose duration is nearest to the median, in a forest that is loaded.
     pub(super) middle: Option<TreeIdx>,
     pub(super) duration_ns: i64,
-    /// Number of trees that it represents.
+    /// Number of trees that it represents; 0 if it is the tree itself, since there is no other.
     pub(super) num_trees: usize,
     /// True if it has the same shape as the tree that it is compared with.
     pub(super) is_same_shape: bool,
@@ -227,7 +227,11 @@ impl UsualTrees {
             },
             _ if nearest.is_empty() => {
                 let own = MergedTree::of_trees(forest, paths, merger, &[tree]);
-                UsualTree::of(own.iter())
+                UsualTree {
+                    middle: None,
+                    num_trees: 0,
+                    ..UsualTree::of(own.iter())
+                }
             }
             _ => UsualTree::of(nearest.into_iter().map(|near| near.1)),
         }

@@ -53,7 +53,7 @@ pub(super) fn findings_ui(
         return None;
     };
     if explanation.findings.is_empty() {
-        ui.weak("No differences from usual executions");
+        ui.weak(no_differences_text(explanation));
         return None;
     }
     ui.weak(compared_text(
@@ -232,8 +232,21 @@ pub(super) fn card_ui(
     });
 }
 
+/// Returns why no difference is listed.
+pub(super) fn no_differences_text(explanation: &Explanation) -> &'static str {
+    if explanation.num_usual == 0 {
+        "No call differs from the others"
+    } else {
+        "No differences from usual executions"
+    }
+}
+
 /// Returns which trees the tree was compared with.
 pub(super) fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
+    if explanation.num_usual == 0 {
+        return "Its calls are compared with each other: there is no other normal execution"
+            .to_owned();
+    }
     let trees = format!(
         "{} normal {}",
         thousands(explanation.num_usual),

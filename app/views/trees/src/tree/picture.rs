@@ -10,7 +10,7 @@ use callgrove_widgets::theme::Theme;
 use callgrove_widgets::{LegendItem, ViewNotes, score_text};
 use egui::{Frame, Margin, Painter, Panel, Rect, RichText, Ui, UiBuilder, Vec2};
 
-use super::findings::{card_ui, compared_text, listed};
+use super::findings::{card_ui, compared_text, listed, no_differences_text};
 use super::sign::{paint_sign, sign_color};
 use super::state::{Shown, TreeState};
 use super::ui::canvas_ui;
@@ -117,7 +117,7 @@ fn findings_ui(ctx: &mut ViewContext<'_>, state: &TreeState, ui: &mut Ui) -> Vec
         kinds.push(finding.kind);
     }
     if listed.is_empty() {
-        ui.weak("No differences from usual executions");
+        ui.weak(no_differences_text(explanation));
     }
     kinds
 }

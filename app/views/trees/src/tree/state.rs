@@ -204,7 +204,7 @@ impl TreeState {
     /// Returns the usual tree of the kind of `focus`, once it is known.
     pub(super) fn usual_of(&self, focus: &Focus) -> Option<TreeIdx> {
         let explained = self.explained.as_ref();
-        let explained = explained.filter(|explained| explained.tree == focus.tree);
+        let explained = explained.filter(|it| it.tree == focus.tree && it.num_usual > 0);
         explained.map(|explained| explained.usual)
     }
 
