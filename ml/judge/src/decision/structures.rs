@@ -14,6 +14,8 @@ use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
 const COMMON_SHARE: f64 = 0.02;
 /// Number of trees from which on a structure is common.
 const COMMON_TREES: f64 = 8.0;
+/// Maximum share of trees of structures that a reference does not know, for it to decide which are common.
+const MAX_UNKNOWN_SHARE: f64 = 0.1;
 /// Maximum share of odd events in the trees for them to be anomalies rather than the variation of the run.
 const MAX_ODD_SHARE: f64 = 0.005;
 /// Number of positions at either end of a lane that are set-up and end.
@@ -78,7 +80,7 @@ impl Structures {
     /// Finds the structures of trees with these roots and total excesses, in usual durations.
     ///
     /// The p-value of an odd structure counts events: consecutive trees of one structure on a lane are one event, and
-    /// so are those that most lanes have at once. While events are few, each is as rare as one event: 1 / (n + 1). A
+    /// so are those that most lanes have at once. An interruption shorter than the event before it does not end it. While events are few, each is as rare as one event: 1 / (n + 1). A
     /// run without anomalies has hardly any, since structures by design are not odd. If they are many, the run varies
     /// by itself, and one is not informative: W / (n + 1), with W the events of the run and n the number of trees. For
     /// decisions about events of most lanes, n is the number of trees of a lane: what all ranks do at once was
@@ -89,7 +91,8 @@ impl Structures {
     ///
     /// Where structures that a lane has at equal distances coincide, it has a third one by design.
     ///
-    /// A structure that is not odd in the training `reference` is not odd here.
+    /// A structure that is not odd in the training `reference` is not odd here. If the reference knows nine of ten trees,
+    /// one that it does not know is odd however many trees have it.
     pub(crate) fn of(
         roots: &[SubtreeIdx],
         call_sets: &CallSets,
@@ -101,12 +104,20 @@ impl Structures {
         for (tree, &root) in roots.iter().enumerate() {
             trees_of.entry(root).or_default().push(tree);
         }
-        let least = (COMMON_SHARE * roots.len().real()).max(COMMON_TREES);
         let varied = varied(&trees_of, call_sets, placement);
         let is_usual = |root: SubtreeIdx| {
             let call_set = call_sets.get(root);
             varied.binary_search(&call_set).is_ok()
                 || reference.is_some_and(|reference| reference.has(root, call_set))
+        };
+        let unusual = trees_of.iter().filter(|(root, _)| !is_usual(**root));
+        let num_unusual: usize = unusual.map(|(_, trees)| trees.len()).sum();
+        let has_fit =
+            reference.is_some() && num_unusual.real() <= MAX_UNKNOWN_SHARE * roots.len().real();
+        let least = if has_fit {
+            f64::INFINITY
+        } else {
+            (COMMON_SHARE * roots.len().real()).max(COMMON_TREES)
         };
         let lanes = Lanes::new(placement);
         for trees in trees_of.values_mut() {
@@ -442,7 +453,16 @@ impl<'a> Lanes<'a> {
         let mut places: Vec<_> = odd.iter().map(|&tree| place(tree)).collect();
         places.sort_unstable();
         let mut num = NumOdd::default();
-        for run in places.chunk_by(|a, b| a.0 + 1 >= b.0) {
+        let mut first = places.first().map_or(0, |place| place.0);
+        let is_one_event = |a: &(usize, _, _), b: &(usize, _, _)| {
+            let num_before = a.0 - first + 1;
+            let is_one = b.0 - a.0 <= num_before;
+            if !is_one {
+                first = b.0;
+            }
+            is_one
+        };
+        for run in places.chunk_by(is_one_event) {
             let mut lanes: Vec<usize> = run.iter().map(|place| place.1).collect();
             lanes.sort_unstable();
             lanes.dedup();
@@ -603,6 +623,10 @@ mod tests {
         is_p_value(found.ln_p[40], 1.0 / 6_401.0);
         is_p_value(found.decision_ln_p[40], 1.0 / 401.0);
         is_p_value(found.decision_ln_p[3 * 400 + 20], 1.0 / 6_401.0);
+        // An interruption of two executions does not make two events of one.
+        let window = |_, at| u32::from(matches!(at, 40..=45 | 48));
+        let found = kinds_of(16, 400, window);
+        is_p_value(found.decision_ln_p[48], 1.0 / 401.0);
         // Two times in 120 executions are many.
         let found = kinds_of(16, 120, root);
         is_p_value(found.decision_ln_p[80], 2.0 / 121.0);
@@ -631,6 +655,38 @@ mod tests {
         // One structure occurred once: an unknown one is as likely as that.
         assert!((known.unknown_ln_p() - (2.0_f64 / 401.0).ln()).abs() < 1e-12);
         assert!((known.ln_p(None, None) - known.unknown_ln_p()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_a_reference_lacks_is_odd_in_a_whole_part_of_a_run() {
+        // All ranks call something else in 5 % of the run.
+        let root = |_, position| u32::from((200..220).contains(&position));
+        let (roots, placement) = run(16, 400, root);
+        let call_sets = CallSets::new((0..2).map(|root| (root, u128::from(root) + 1)));
+        let shares = vec![0.0; roots.len()];
+        let odd_with = |reference: Option<&StructureReference<'_>>| {
+            let found = Structures::of(&roots, &call_sets, &placement, &shares, reference);
+            found
+                .kinds
+                .iter()
+                .filter(|&&it| it == StructureKind::Odd)
+                .count()
+        };
+        let plain = run(16, 400, |_, _| 0);
+        let known = Structures::of(&plain.0, &call_sets, &plain.1, &shares, None).known(&plain.0);
+        let odd_if_known = |root: u32| {
+            odd_with(Some(&StructureReference {
+                structures: &known,
+                known: &|it| (it.0 == root).then_some(it),
+            }))
+        };
+        assert_eq!(odd_with(None), 0);
+        assert_eq!(odd_if_known(0), 320);
+        assert_eq!(
+            odd_if_known(1),
+            0,
+            "another input: it knows few of these trees"
+        );
     }
 
     /// Structures 0 to 49 differ in counts only; 60 calls another function.
