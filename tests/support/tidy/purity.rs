@@ -27,7 +27,9 @@ pub(super) const PURE: &[&str] = &[
     "ml/evaluate/",
     "app/query/",
     "app/report/",
+    "app/watch/",
     "app/session/",
+    "app/wire/",
     "app/tables/",
     "app/picture/",
 ];

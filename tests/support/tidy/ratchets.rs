@@ -38,7 +38,7 @@ const RATCHETS: &[Ratchet] = &[
     Ratchet {
         what: "lines of code of a crate, without tests",
         // app/session, until its documents and its engine are apart. About 6,000 are wanted.
-        limit: 8_931,
+        limit: 8_131,
         remedy: "split it by subjects",
         measure: largest_crate,
     },

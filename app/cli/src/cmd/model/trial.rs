@@ -9,8 +9,8 @@ use callgrove_model::{Forest, Label, RunIdentity, TreeIdx, thousands};
 use callgrove_pipeline::recorded_trees;
 use callgrove_provdb::TreeRecord;
 use callgrove_server::client::Client;
-use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LabelSet, SavedModel};
+use callgrove_watch::recorded_forest;
 use serde::Serialize;
 
 use crate::args::{PublishArgs, TableArgs};
