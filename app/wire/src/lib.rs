@@ -14,9 +14,9 @@
 //!
 //! The calls of a run are never sent, nor data of the same size: waits and occurrences of patterns. A viewer receives
 //! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of
-//! patterns. It queries ([`callgrove_query::Calls`]) the rest of what it draws: bars, messages, a tree, a curve. Each answer is
-//! bounded. The server answers from the whole trace, in parallel to the engine, so that a question does not wait for
-//! work.
+//! patterns. It queries ([`callgrove_query::Calls`]) the rest of what it draws: bars, messages, a tree, a curve. Each
+//! answer is bounded. The server answers from the whole trace, in parallel to the engine, so that a question does not
+//! wait for work.
 //!
 //! If the server can watch a run, requests and updates of the watch ([`callgrove_watch`]) use the same connection.
 

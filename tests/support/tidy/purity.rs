@@ -26,6 +26,7 @@ pub(super) const PURE: &[&str] = &[
     "ml/judge/",
     "ml/evaluate/",
     "app/query/",
+    "app/evaluation_report/",
     "app/report/",
     "app/watch/",
     "app/session/",

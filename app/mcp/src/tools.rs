@@ -11,10 +11,10 @@ use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::open_run::{OpenRuns, ToolSubject, WantedPicture};
-use super::records::{self, WantedRecords};
-use super::worker::QuestionThread;
-use crate::args::DrawnView;
+use crate::access::WantedRecords;
+use crate::drawn_view::DrawnView;
+use crate::open_run::{OpenRuns, ToolSubject, WantedPicture};
+use crate::worker::QuestionThread;
 
 /// Name of the tool that changes something.
 const LABEL_TOOL: &str = "label";
@@ -28,7 +28,7 @@ const INSTRUCTIONS: &str = "Callgrove finds anomalous executions of functions in
 
 /// The server of one client.
 #[derive(Clone)]
-pub(super) struct McpServer {
+pub(crate) struct McpServer {
     worker: QuestionThread,
     tool_router: ToolRouter<Self>,
 }
@@ -155,7 +155,7 @@ impl GivenLabel {
 #[tool_router]
 impl McpServer {
     /// Returns a server with the tool for labels only if they may be given.
-    pub(super) fn new(worker: QuestionThread, may_label: bool) -> Self {
+    pub(crate) fn new(worker: QuestionThread, may_label: bool) -> Self {
         let mut tool_router = Self::tool_router();
         if !may_label {
             tool_router.remove_route(LABEL_TOOL);
@@ -245,7 +245,7 @@ impl McpServer {
     )]
     async fn compare(&self, Parameters(it): Parameters<CompareParameters>) -> CallToolResult {
         let limit = it.limit.unwrap_or(USUAL_LIMIT);
-        self.answer(move |_| OpenRuns::compare(&it.before, &it.after, limit))
+        self.answer(move |runs| runs.compare(&it.before, &it.after, limit))
             .await
     }
 
@@ -262,7 +262,7 @@ impl McpServer {
             sort: it.sort,
             limit: it.limit.unwrap_or(USUAL_LIMIT),
         };
-        self.answer(move |_| records::find(&wanted)).await
+        self.answer(move |runs| runs.records(&wanted)).await
     }
 
     #[tool(

@@ -3,35 +3,28 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_gui::PictureView;
+use callgrove_actions::PictureView;
 use callgrove_headless::HeadlessSession;
 use callgrove_model::{Forest, Label, Progress, TreeIdx};
 use callgrove_query::{IncidentRow, RunCauses, RunPatterns};
-use callgrove_session::{Command, Detection, Explainer, Host as _, Snapshot, TreeRow, tree_rows};
+use callgrove_session::{Command, Detection, Explainer, Snapshot, TreeRow, tree_rows};
 use callgrove_source::PATH_SEPARATOR;
+use callgrove_tables::RunContents;
 use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 use serde_json::{Value, json};
 
-use super::answer::RowAnswer;
-use crate::args::McpArgs;
-use crate::cmd::comparison::compare;
-use crate::cmd::drawing::session_wait::{JournalUse, open_session};
-use crate::cmd::info::to_json;
-use crate::host::NativeHost;
-use crate::output::Clock;
-use crate::stop::StopSignal;
-use callgrove_headless::default_folder;
+use crate::access::{RunAccess, WantedRecords};
+use crate::answer::RowAnswer;
 
 /// Size of pictures, in points: legible where assistants show them.
 const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];
 
 /// The open run. Another one replaces it when a tool names it.
-pub(super) struct OpenRuns {
+pub(crate) struct OpenRuns {
+    access: Box<dyn RunAccess>,
     /// Sources of the run that is meant if a tool names none.
     usual: Vec<String>,
     function: Option<String>,
-    may_label: bool,
-    stop: StopSignal,
     open: Option<OpenRun>,
 }
 
@@ -45,30 +38,33 @@ struct OpenRun {
 }
 
 /// A picture that a tool asks for.
-pub(super) struct WantedPicture {
-    pub(super) view: PictureView,
+pub(crate) struct WantedPicture {
+    pub(crate) view: PictureView,
     /// Number of the incident, from 1.
-    pub(super) incident: Option<usize>,
+    pub(crate) incident: Option<usize>,
     /// Name of the execution.
-    pub(super) execution: Option<String>,
+    pub(crate) execution: Option<String>,
     /// The earlier run that the run is compared with.
-    pub(super) before: Option<String>,
-    pub(super) is_dark: bool,
+    pub(crate) before: Option<String>,
+    pub(crate) is_dark: bool,
 }
 
 /// Which run and function a tool is about.
-pub(super) struct ToolSubject {
-    pub(super) run: Option<String>,
-    pub(super) function: Option<String>,
+pub(crate) struct ToolSubject {
+    pub(crate) run: Option<String>,
+    pub(crate) function: Option<String>,
 }
 
 impl OpenRuns {
-    pub(super) fn new(args: &McpArgs, stop: StopSignal) -> Self {
+    pub(crate) fn new(
+        access: Box<dyn RunAccess>,
+        usual: Vec<String>,
+        function: Option<String>,
+    ) -> Self {
         Self {
-            usual: args.sources.clone(),
-            function: args.function.clone(),
-            may_label: args.labels,
-            stop,
+            access,
+            usual,
+            function,
             open: None,
         }
     }
@@ -83,14 +79,10 @@ impl OpenRuns {
         let is_open = self.open.as_ref().is_some_and(|it| it.sources == sources);
         if !is_open {
             self.open = None;
-            let journal = if self.may_label {
-                JournalUse::Written
-            } else {
-                JournalUse::Read
-            };
             let source = sources.join(PATH_SEPARATOR);
+            let function = self.function.as_deref();
             self.open = Some(OpenRun {
-                session: open_session(&source, self.function.as_deref(), journal, &self.stop)?,
+                session: self.access.open_session(&source, function)?,
                 sources,
                 function: self.function.clone(),
                 explainer: None,
@@ -105,15 +97,20 @@ impl OpenRuns {
     }
 
     /// Returns what a run consists of, and what is damaged in it.
-    pub(super) fn info(&mut self, run: Option<&str>) -> Result<Value> {
+    pub(crate) fn info(&mut self, run: Option<&str>) -> Result<Value> {
         let snapshot = self.snapshot_of(run)?;
         let trace = snapshot.trace.as_ref().context("no trace is open")?;
         let source = snapshot.source.as_deref().unwrap_or_default();
-        Ok(to_json(source, trace, &snapshot.suggestions))
+        let contents = RunContents {
+            source,
+            trace,
+            suggestions: &snapshot.suggestions,
+        };
+        Ok(contents.to_json())
     }
 
     /// Returns the incidents of a run, the costliest first.
-    pub(super) fn incidents(
+    pub(crate) fn incidents(
         &mut self,
         run: Option<&str>,
         with_by_design: bool,
@@ -132,7 +129,7 @@ impl OpenRuns {
     }
 
     /// Returns the executions of a function, the most abnormal first, with the reasons.
-    pub(super) fn analyze(
+    pub(crate) fn analyze(
         &mut self,
         subject: &ToolSubject,
         only_abnormal: bool,
@@ -166,7 +163,7 @@ impl OpenRuns {
     }
 
     /// Returns what delayed the abnormal executions of a function.
-    pub(super) fn causes(&mut self, subject: &ToolSubject, limit: usize) -> Result<Value> {
+    pub(crate) fn causes(&mut self, subject: &ToolSubject, limit: usize) -> Result<Value> {
         let snapshot = self.judged(subject)?.snapshot();
         let (forest, detection) = forest_of(&snapshot)?;
         let causes = causes_of(&snapshot)?;
@@ -179,7 +176,7 @@ impl OpenRuns {
     }
 
     /// Returns the repeated patterns of a run.
-    pub(super) fn patterns(&mut self, run: Option<&str>, limit: usize) -> Result<Value> {
+    pub(crate) fn patterns(&mut self, run: Option<&str>, limit: usize) -> Result<Value> {
         let snapshot = self.snapshot_of(run)?;
         let trace = snapshot.trace.as_ref().context("no trace is open")?;
         let patterns = RunPatterns::find(trace, Progress::none())?;
@@ -194,18 +191,21 @@ impl OpenRuns {
     }
 
     /// Returns what changed between two runs, the costliest change first.
-    pub(super) fn compare(before: &str, after: &str, limit: usize) -> Result<Value> {
-        let mut clock = Clock::new(false);
-        let (before, _) = compare::read(before, &mut clock)?;
-        let (after, _) = compare::read(after, &mut clock)?;
-        let comparison = compare::of_runs(&before, &after)?;
+    pub(crate) fn compare(&self, before: &str, after: &str, limit: usize) -> Result<Value> {
+        let comparison = self.access.compare(before, after)?;
         let mut answer = RowAnswer::of(&comparison.rows(), limit)?;
         answer["limits"] = comparison.limits().into();
         Ok(answer)
     }
 
+    /// Returns records of a provenance database, and the number of those that are left out.
+    pub(crate) fn records(&self, wanted: &WantedRecords) -> Result<Value> {
+        let found = self.access.records(wanted)?;
+        RowAnswer::of_part(&found.records, found.num_all)
+    }
+
     /// Draws a view of a run, and returns its title and the picture as PNG.
-    pub(super) fn draw(
+    pub(crate) fn draw(
         &mut self,
         subject: &ToolSubject,
         wanted: &WantedPicture,
@@ -234,21 +234,19 @@ impl OpenRuns {
     }
 
     /// Labels an execution, or removes its label, and returns the number of labels.
-    pub(super) fn label(
+    pub(crate) fn label(
         &mut self,
         subject: &ToolSubject,
         execution: &str,
         label: Option<Label>,
     ) -> Result<Value> {
+        let author = author(self.access.user());
         let open = self.judged(subject)?;
         let snapshot = open.snapshot();
         let (forest, _) = forest_of(&snapshot)?;
         let tree = tree_named(forest, execution)?;
         let trees = vec![tree];
-        open.perform([
-            Command::SetName(author()),
-            Command::SetLabel { trees, label },
-        ])?;
+        open.perform([Command::SetName(author), Command::SetLabel { trees, label }])?;
         let now = open.snapshot();
         // A training that would change many results waits for a person's answer.
         Ok(json!({
@@ -301,8 +299,7 @@ impl OpenRun {
 }
 
 /// Returns the author of an assistant's labels, so that a person can recognise them.
-fn author() -> String {
-    let user = NativeHost::new(default_folder()).user();
+fn author(user: Option<String>) -> String {
     user.map_or_else(
         || "an assistant".to_owned(),
         |user| format!("{user}, by an assistant"),

@@ -6,7 +6,7 @@ use std::thread;
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::sync::oneshot;
 
-use super::open_run::OpenRuns;
+use crate::open_run::OpenRuns;
 
 /// Maximum number of questions that wait; an assistant asks a few at once.
 const MAX_WAITING: usize = 64;
@@ -15,12 +15,12 @@ type Job = Box<dyn FnOnce(&mut OpenRuns) + Send>;
 
 /// A handle of the thread, which ends with the last handle.
 #[derive(Clone)]
-pub(super) struct QuestionThread {
+pub(crate) struct QuestionThread {
     jobs: SyncSender<Job>,
 }
 
 impl QuestionThread {
-    pub(super) fn start(mut runs: OpenRuns) -> Result<Self> {
+    pub(crate) fn start(mut runs: OpenRuns) -> Result<Self> {
         let (sender, jobs) = sync_channel::<Job>(MAX_WAITING);
         thread::Builder::new()
             .name("questions".to_owned())
@@ -30,7 +30,7 @@ impl QuestionThread {
     }
 
     /// Carries out a question on the thread.
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut OpenRuns) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -4,11 +4,11 @@ use callgrove_evaluate::evaluate::{Alarms, Quality};
 use callgrove_export::{ResultTable, TableColumn};
 use serde::Serialize;
 
-use super::report::Report;
+use crate::comparison_report::ComparisonReport;
 
 /// One measurement. A field that does not apply to it is `None`.
 #[derive(Clone, Serialize)]
-pub(super) struct Measurement {
+pub struct Measurement {
     /// `method`: without labels; `labels`: after a number of labels.
     record: &'static str,
     method: String,
@@ -59,7 +59,7 @@ impl Measurement {
 }
 
 /// Returns all measurements, in the order of the report.
-pub(super) fn rows(report: &Report<'_>) -> Vec<Measurement> {
+pub fn measurement_rows(report: &ComparisonReport<'_>) -> Vec<Measurement> {
     let mut rows = Vec::new();
     for of_method in &report.methods {
         let new = |alarms, quality| {
@@ -94,7 +94,7 @@ pub(super) fn rows(report: &Report<'_>) -> Vec<Measurement> {
 }
 
 /// The table of `callgrove evaluate`.
-pub(super) struct MeasurementTable;
+pub struct MeasurementTable;
 
 impl ResultTable for MeasurementTable {
     type Row = Measurement;

@@ -10,7 +10,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use super::report::{CurveReport, Report};
+use crate::comparison_report::{ComparisonReport, CurveReport};
 
 /// Width and height of the image, in pixels.
 const SIZE: (u32, u32) = (1_320, 520);
@@ -31,7 +31,7 @@ const COLOURS: [RGBColor; 7] = [
 ];
 
 /// A plot file; its extension selects the format.
-pub(super) struct PlotFile {
+pub struct PlotFile {
     path: PathBuf,
     is_svg: bool,
 }
@@ -59,7 +59,10 @@ enum Dash {
 
 impl PlotFile {
     /// Checks that the path ends in .svg or .png.
-    pub(super) fn new(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let is_svg = ending == "svg";
         if !is_svg && ending != "png" {
@@ -72,12 +75,15 @@ impl PlotFile {
     }
 
     /// Returns the path.
-    pub(super) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the content of the file.
-    pub(super) fn draw(&self, report: &Report<'_>) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// The plot cannot be drawn or encoded.
+    pub fn draw(&self, report: &ComparisonReport<'_>) -> Result<Vec<u8>> {
         // The font is embedded, so the plot is the same on every machine.
         register_font(
             "sans-serif",
@@ -115,7 +121,7 @@ fn encode_png(pixels: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Returns a line per method: a curve for those that learn, a level line for the others.
-fn lines(report: &Report<'_>) -> Vec<Line> {
+fn lines(report: &ComparisonReport<'_>) -> Vec<Line> {
     let measures = |quality: &Quality| {
         let ranking = quality.ranking;
         [ranking.average_precision, ranking.roc_auc]
@@ -164,14 +170,14 @@ fn lines(report: &Report<'_>) -> Vec<Line> {
 }
 
 /// Returns the end of the axis of labels.
-fn most_labels(report: &Report<'_>) -> f64 {
+fn most_labels(report: &ComparisonReport<'_>) -> f64 {
     let points = report.curves.iter().flat_map(|curve| &curve.points);
     points.map(|at| at.num_labels).max().unwrap_or(0).max(1) as f64
 }
 
 fn draw<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
-    report: &Report<'_>,
+    report: &ComparisonReport<'_>,
     lines: &[Line],
 ) -> Result<(), Box<dyn Error + Send + Sync>>
 where
@@ -208,7 +214,7 @@ fn draw_chart<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     title: &str,
     measure: usize,
-    report: &Report<'_>,
+    report: &ComparisonReport<'_>,
     lines: &[Line],
 ) -> Result<(), Box<dyn Error + Send + Sync>>
 where

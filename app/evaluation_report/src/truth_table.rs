@@ -1,30 +1,24 @@
 //! Files with the true labels of executions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use callgrove_evaluate::evaluate::{Class, Truth};
 use callgrove_model::{Forest, TreeIdx};
-use callgrove_session::{EventKey, LabelCsvError, LabelKey, label_rows};
-
-use crate::output::warn;
+use callgrove_query::EventKey;
+use callgrove_session::{LabelCsvError, LabelKey, label_rows};
 
 /// The labels by tree, as in the file.
-pub(crate) struct TruthTable {
+pub struct TruthTable {
     labels: BTreeMap<LabelKey, String>,
 }
 
 impl TruthTable {
-    /// Reads a file.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let text =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&text).with_context(|| format!("cannot use the truth in {}", path.display()))
-    }
-
     /// Parses the rows of [`label_rows`]. The last label of a tree counts; an empty label is ignored.
-    fn parse(text: &[u8]) -> Result<Self, LabelCsvError> {
+    ///
+    /// # Errors
+    /// The text is not such a table; the error names the line.
+    pub fn parse(text: &[u8]) -> Result<Self, LabelCsvError> {
         let rows = label_rows(text)?.into_iter();
         let labels = rows
             .filter(|row| !row.label.is_empty())
@@ -34,14 +28,23 @@ impl TruthTable {
     }
 
     /// Returns the truth about a forest. Labels in `negative` mean that a tree is normal; those in `positive` (all
-    /// others, if it is `None`) that it is an anomaly of that kind. The numbers of labels that match no tree, and of
-    /// trees in neither class, are printed on standard error.
-    pub(crate) fn truth(
+    /// others, if it is `None`) that it is an anomaly of that kind. `note` gets a sentence about the number of labels that
+    /// match no tree, and about that of trees in neither class.
+    ///
+    /// # Errors
+    /// A label is in both classes, or the truth has too few trees of a class.
+    pub fn truth(
         &self,
         forest: &Forest,
         positive: Option<&[String]>,
         negative: &[String],
+        note: &dyn Fn(&str),
     ) -> Result<Truth> {
+        let note_count = |what: &str, count: usize| {
+            if count > 0 {
+                note(&format!("{what}: {count}"));
+            }
+        };
         let is_in = |list: &[String], label: &str| {
             list.iter().any(|other| other.eq_ignore_ascii_case(label))
         };
@@ -79,25 +82,19 @@ impl TruthTable {
             .collect();
         let num_labelled = labels.iter().flatten().count();
         let known = classes.iter().filter(|class| **class != Class::Unknown);
-        print_count(
+        note_count(
             "labels of trees that this forest does not have",
             self.labels.len() - num_labelled,
         );
-        print_count(
+        note_count(
             "trees whose label is neither positive nor negative, which are not counted",
             num_labelled - known.count(),
         );
-        print_count(
+        note_count(
             "trees without a label, which are not counted",
             forest.len() - num_labelled,
         );
         Ok(Truth::new(classes, kinds)?)
-    }
-}
-
-fn print_count(what: &str, count: usize) {
-    if count > 0 {
-        warn(&format!("{what}: {count}"));
     }
 }
 

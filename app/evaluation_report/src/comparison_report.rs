@@ -1,4 +1,4 @@
-//! The report of all measurements, as text or JSON.
+//! The report of a comparison of methods, as text or JSON.
 
 use std::io::{Result, Write};
 
@@ -8,34 +8,46 @@ use callgrove_judge::active::QueryStrategy;
 use callgrove_model::thousands;
 use serde_json::{Map, Value, json};
 
-/// All measurements.
-pub(super) struct Report<'a> {
-    pub(super) function: &'a str,
-    pub(super) truth: &'a Truth,
-    pub(super) methods: Vec<MethodReport>,
-    pub(super) curves: Vec<CurveReport>,
+/// All measurements of a comparison of methods.
+pub struct ComparisonReport<'a> {
+    /// Name of the root function.
+    pub function: &'a str,
+    /// The classes of its executions.
+    pub truth: &'a Truth,
+    /// The methods without labels, in the order of the request.
+    pub methods: Vec<MethodReport>,
+    /// The methods that learn, with labels.
+    pub curves: Vec<CurveReport>,
 }
 
 /// The measurements of a method without labels.
-pub(super) struct MethodReport {
-    pub(super) method: Method,
+pub struct MethodReport {
+    /// The method.
+    pub method: Method,
     /// Counts of alarms, for methods with a decision threshold.
-    pub(super) alarms: Option<Alarms>,
-    pub(super) all: Option<Quality>,
+    pub alarms: Option<Alarms>,
+    /// Quality over all kinds of anomalies.
+    pub all: Option<Quality>,
     /// Quality for each kind of anomaly, shape `[n_kinds]`.
-    pub(super) by_kind: Vec<Option<Quality>>,
+    pub by_kind: Vec<Option<Quality>>,
 }
 
 /// The measurements of a method with a growing number of labels.
-pub(super) struct CurveReport {
-    pub(super) method: Method,
-    pub(super) query: QueryStrategy,
-    pub(super) points: Vec<CurvePoint>,
+pub struct CurveReport {
+    /// The method.
+    pub method: Method,
+    /// How the next tree to label was chosen.
+    pub query: QueryStrategy,
+    /// The measurements, by ascending number of labels.
+    pub points: Vec<CurvePoint>,
 }
 
-impl Report<'_> {
+impl ComparisonReport<'_> {
     /// Prints tables.
-    pub(super) fn print(&self, out: &mut dyn Write) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn print(&self, out: &mut dyn Write) -> Result<()> {
         let truth = self.truth;
         let num_unknown = truth.len() - truth.num_positive() - truth.num_negative();
         writeln!(
@@ -109,7 +121,10 @@ impl Report<'_> {
     /// Prints one JSON object per line. `record` is its kind: `truth` (one line), `method` (one line over all kinds,
     /// with `kind` null, and with counts of alarms if the method has a decision threshold, and one line per kind),
     /// `labels` (two lines per checkpoint: `trees` is `all` or `unlabelled`). Measures that do not exist are null.
-    pub(super) fn print_json(&self, out: &mut dyn Write) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn print_json(&self, out: &mut dyn Write) -> Result<()> {
         let truth = self.truth;
         let kinds = truth.kinds();
         let counts: Map<String, Value> = kinds
