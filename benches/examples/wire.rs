@@ -13,12 +13,12 @@ use callgrove_model::{Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, Tree
 use callgrove_query::{
     BarsOf, CallQuestion, Calls, LaneView, MessageQuery, MessagesOf, RowKind, Tile, TreeOf,
 };
-use callgrove_session::wire::{SnapshotMirror, SnapshotSender, answer_frame};
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Snapshot,
     SnapshotCell, ViewerId,
 };
 use callgrove_source::SourceError;
+use callgrove_wire::{SnapshotMirror, SnapshotSender, answer_frame};
 
 /// Reads traces from this machine, and discards journals.
 struct ReadOnly;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use callgrove_formats::page_registry;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace, hex};
-use callgrove_session::wire::MAX_FILE_BYTES;
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal};
 use callgrove_source::{OneByOne, PATH_SEPARATOR, SourceError};
+use callgrove_wire::MAX_FILE_BYTES;
 use sha2::{Digest as _, Sha256};
 
 use crate::sliced::{PageFiles, SlicedFile, UserFiles};

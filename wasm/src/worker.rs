@@ -1,15 +1,15 @@
 //! The local session of a page, in a worker, so that the page keeps drawing while the session learns.
 //!
-//! The page's end is a [`callgrove_session::wire::SessionLink`], as for a session on a server. The page does what a
+//! The page's end is a [`callgrove_wire::SessionLink`], as for a session on a server. The page does what a
 //! worker cannot: it stores journals in the browser's storage, and downloads files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgrove_session::wire::{
+use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell, ViewerId};
+use callgrove_wire::{
     SnapshotSender, ViewerFile, ViewerMessage, WIRE_VERSION, WireError, answer_frame, welcome_frame,
 };
-use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell, ViewerId};
 
 use crate::host::{Browser, BrowserHost};
 use crate::sliced::UserFiles;
@@ -231,7 +231,7 @@ fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use callgrove_model::{Label, TreeIdx};
     use callgrove_session::SessionHandle;
-    use callgrove_session::wire::SessionLink;
+    use callgrove_wire::SessionLink;
 
     use super::*;
     use crate::file_store::open_command;

@@ -1,8 +1,8 @@
 //! The table of all actions. The menus, the keys and the command palette are made from it.
 
 use callgrove_model::{FuncId, ProgramId, RankId};
-use callgrove_session::watch::Connection;
 use callgrove_session::{MapMethod, Snapshot, TimeRange};
+use callgrove_watch::Connection;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 use super::file_purpose::{FilePurpose, ReportScope};

@@ -1,8 +1,8 @@
 //! The context of every view: the snapshot to draw, the theme, and the commands to send.
 
 use callgrove_model::{Trace, TreeIdx};
-use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{CauseEvidence, Command, Selection, Snapshot};
+use callgrove_watch::{Scope, WatchCommand};
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::Theme;
 use egui::Color32;

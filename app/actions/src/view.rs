@@ -1,6 +1,6 @@
 //! The views that can be docked, and which keys each keeps for itself.
 
-use callgrove_session::watch::Page;
+use callgrove_watch::Page;
 use egui::Key;
 use serde::{Deserialize, Serialize};
 

@@ -6,9 +6,9 @@ use callgrove_headless::LocalHost;
 use callgrove_local::Threads;
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 use callgrove_pipeline::{JobClient, ServerAccess, recorded_trace};
-use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Host, HostError, OpenJournal, RunningJob};
 use callgrove_source::SourceError;
+use callgrove_watch::RECORDED_TREES;
 
 use crate::args::ConnectArgs;
 use crate::connect::credential;

@@ -9,7 +9,7 @@ use callgrove_server::Router;
 use callgrove_server::page::{self, PageError, PageFile};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_session::Command;
-use callgrove_session::wire::{ViewerHost, Viewers};
+use callgrove_wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
 use crate::host::NativeHost;

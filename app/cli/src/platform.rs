@@ -8,8 +8,8 @@ use callgrove_gui::{
 use callgrove_pipeline::is_server;
 use callgrove_report::ReportOrigin;
 use callgrove_session::Command;
-use callgrove_session::watch::RECORDED_TREES;
 use callgrove_source::PATH_SEPARATOR;
+use callgrove_watch::RECORDED_TREES;
 
 use crate::example::open_example;
 use crate::output::warn;

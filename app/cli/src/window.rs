@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
 use callgrove_pipeline::{ServerAccess, follow_job};
 use callgrove_server::client::RemoteSession;
-use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Wake};
+use callgrove_watch::WatchCommand;
 use eframe::egui;
 
 use crate::host::NativeHost;

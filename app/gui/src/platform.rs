@@ -4,7 +4,7 @@ use callgrove_actions::FilePurpose;
 use callgrove_model::{Progress, TimeNs};
 use callgrove_report::{InputFile, ReportOrigin};
 use callgrove_session::Command;
-use callgrove_session::watch::WatchCommand;
+use callgrove_watch::WatchCommand;
 
 use crate::background::{ExportProgress, FileMaker};
 

@@ -4,10 +4,10 @@ use callgrove_model::{ProgramId, Trace};
 use callgrove_provdb::{Collection, TreeRecord};
 use callgrove_server::api::MAX_LIMIT;
 use callgrove_server::client::{Client, ClientError};
-use callgrove_session::watch::{DocumentsRequest, recorded_forest};
 use callgrove_session::{
     EventKey, HostError, ModelInForce, ModelPublication, RunningJob, TreeModelList,
 };
+use callgrove_watch::{DocumentsRequest, recorded_forest};
 
 use crate::error::PipelineError;
 use crate::server_access::ServerAccess;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use callgrove_server::client::{Client, ClientError};
 use callgrove_session::Wake;
-use callgrove_session::watch::{
+use callgrove_watch::{
     ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
 

@@ -11,8 +11,8 @@ use callgrove_provdb::{Collection, Filter, OpenOptions, Query, Store, TreeRecord
 use callgrove_pserver::{ModelPublication, MonotonicClock, PserverError, ServerState};
 use callgrove_server::ServerError;
 use callgrove_server::background::Background;
-use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LearnSettings, LearningError, SavedModel, analyze};
+use callgrove_watch::recorded_forest;
 
 use crate::error::PipelineError;
 use crate::stores::for_reading;

@@ -18,6 +18,7 @@
 mod calls;
 mod causes;
 mod compare;
+mod event_key;
 mod patterns;
 mod summary;
 mod time_range;
@@ -37,6 +38,7 @@ pub use causes::{
     SimilarIncidents, TreeCause, TreeCauses, WaitCell,
 };
 pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name};
+pub use event_key::EventKey;
 pub use patterns::{
     AnomalyRow, CurveAxis, Imbalance, IterationsRow, ListedIterations, ListedPattern, Occurrence,
     OutlineLine, OutlinePath, Pattern, PatternCurve, PatternId, PatternList, PatternReference,

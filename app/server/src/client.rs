@@ -15,7 +15,7 @@ use std::time::Duration;
 use callgrove_net::{Credential, certificates};
 use callgrove_provdb::Collection;
 use callgrove_pserver::packet::Packet;
-use callgrove_session::watch::DocumentsRequest;
+use callgrove_watch::DocumentsRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgrove_query::{CallQuestion, Calls};
-use callgrove_session::wire::{WireError, answer_frame};
+use callgrove_wire::{WireError, answer_frame};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 /// Maximum number of waiting questions of a viewer; a page asks fewer at once.

@@ -1,7 +1,7 @@
 //! A session for pages. Each WebSocket is a viewer with its own selection and files; labels are shared.
 //!
 //! The session runs wherever its transport puts it; its commands and snapshots are encoded as in
-//! [`callgrove_session::wire`]. A slow viewer gets fewer snapshots, not late ones. A forbidden request is refused with
+//! [`callgrove_wire`]. A slow viewer gets fewer snapshots, not late ones. A forbidden request is refused with
 //! a message, and the connection stays open.
 
 use std::collections::VecDeque;
@@ -17,12 +17,12 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_query::CallQuestion;
-use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
-use callgrove_session::wire::{
+use callgrove_session::{Command, Presence, SendError, SessionHandle, ViewerId, Wake};
+use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
+use callgrove_wire::{
     MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame,
     watch_frame, welcome_frame,
 };
-use callgrove_session::{Command, Presence, SendError, SessionHandle, ViewerId, Wake};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};

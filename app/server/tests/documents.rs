@@ -10,7 +10,7 @@ use callgrove_provdb::{AccessMode, Collection, Document, OpenOptions, open};
 use callgrove_server::api::{Api, Documents, Live, MAX_LIMIT};
 use callgrove_server::client::{Client, ClientError, ClientOptions};
 use callgrove_server::{RunningServer, recorded_overview};
-use callgrove_session::watch::DocumentsRequest;
+use callgrove_watch::DocumentsRequest;
 use serde_json::{Value, json};
 use support::{config, raw, start, start_api};
 

@@ -17,13 +17,13 @@ use callgrove_query::TreeOf;
 use callgrove_server::client::{Client, ClientOptions, RemoteSession, ServedSession};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
-use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
-use callgrove_session::wire::{
-    SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, welcome_frame,
-};
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
     Presence, Selection, SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake,
+};
+use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
+use callgrove_wire::{
+    SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, welcome_frame,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;

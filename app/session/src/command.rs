@@ -3,16 +3,16 @@
 use callgrove_judge::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TreeIdx};
 use callgrove_pserver::ModelInForce;
-use callgrove_query::{PatternId, PatternReference, TimeRange};
+use callgrove_query::{EventKey, PatternId, PatternReference, TimeRange};
+use callgrove_watch::{ExecutionDocument, WatchCommand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::label::{EventKey, LabelKey};
+use crate::label::LabelKey;
 use crate::model::ModelSettings;
 use crate::question::{ModelAnswer, TrainingAnswer};
 use crate::tree_map::MapMethod;
 use crate::viewer::{Presence, ViewerId};
-use crate::watch::{ExecutionDocument, WatchCommand};
 
 /// A request of the user. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -63,7 +63,7 @@ impl SnapshotCell {
     }
 
     /// Returns the number of cancel requests.
-    pub(crate) fn num_cancel_requests(&self) -> u64 {
+    pub fn num_cancel_requests(&self) -> u64 {
         self.cancel.requests.load(Ordering::SeqCst)
     }
 

@@ -1,10 +1,9 @@
 //! The services that a session needs from the host application.
 
 use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
-
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelList};
+use callgrove_query::EventKey;
 
-use crate::label::EventKey;
 use crate::viewer::ViewerId;
 
 /// An error of the host application. The text is for the user: cause, place, remedy.

@@ -8,10 +8,12 @@
 //! ```text
 //!                           ┌─▶ Engine ──▶ Host (trace files, journal)
 //! views ── Command ──▶ Session
-//!   ▲                    │  └─▶ watch ──▶ transport ──▶ server of a running job, or of its records
+//!   ▲                    │  └─▶ callgrove_watch ──▶ server of a running job, or of its records
 //!   └── Arc<Snapshot> ◀──┘
 //!             └─ Calls ── question ─▶ callgrove_query ── answer ─▶ views
 //! ```
+//!
+//! Views in another process have a session of their own, whose commands and snapshots the crate `wire` sends as bytes.
 //!
 //! A snapshot has names, trees and scores. Views query the calls on the lanes of a trace ([`Calls`]), in this
 //! process or remotely. What is computed from a trace alone, and the questions about it, are in [`callgrove_query`].
@@ -42,8 +44,6 @@ mod snapshot;
 mod table;
 mod tree_map;
 mod viewer;
-pub mod watch;
-pub mod wire;
 
 pub use callgrove_judge::active::{Doubt, QueryStrategy};
 pub use callgrove_judge::decision::{ByDesign, DesignClass, DesignKind};
@@ -57,15 +57,15 @@ pub use callgrove_query::{
     AnomalousOf, Arrow, ArrowOf, AskCalls, AskState, Bar, BarsOf, CallDetails, CallOf,
     CallQuestion, CallTimes, CallWay, Calls, CallsNamed, CallsOfFunction, CallsOutside, Cascade,
     CascadeStep, CauseEvidence, CauseKind, CausePhrase, ChangeRow, CounterDetails, CurveAxis,
-    CurveOf, DelayCause, DelayRole, DurationHistogram, FoundCalls, FunctionTotals, Imbalance,
-    Incident, IterationAt, JudgedBy, JudgedPattern, Labelled, LaneBars, LaneLevels, LaneNames,
-    LaneRow, LaneView, LevelsOf, ListedIterations, ListedOccurrence, ListedPattern, MergedSpan,
-    MessageDetails, MessageQuery, MessagesInView, MessagesOf, NamedCall, OccurrenceOrder,
-    OccurrencesIn, OutlineLine, OutlineOf, PartnersOf, PatternId, PatternList, PatternReference,
-    RankFilter, RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns, RunTrends,
-    SimilarIncidents, Span, SpanIndex, StepFrom, SummaryNode, SummaryOf, Tile, TimeRange, TimesOf,
-    TotalsOf, TreeCauses, TreeOf, Trend, TrendKind, UnevenIteration, UnevenOf, Unfolding, WaitCell,
-    WaitsIn, layout_lane, merge_spans, order_rows,
+    CurveOf, DelayCause, DelayRole, DurationHistogram, EventKey, FoundCalls, FunctionTotals,
+    Imbalance, Incident, IterationAt, JudgedBy, JudgedPattern, Labelled, LaneBars, LaneLevels,
+    LaneNames, LaneRow, LaneView, LevelsOf, ListedIterations, ListedOccurrence, ListedPattern,
+    MergedSpan, MessageDetails, MessageQuery, MessagesInView, MessagesOf, NamedCall,
+    OccurrenceOrder, OccurrencesIn, OutlineLine, OutlineOf, PartnersOf, PatternId, PatternList,
+    PatternReference, RankFilter, RankSort, RootCause, RowKind, RowQuery, RunCauses, RunPatterns,
+    RunTrends, SimilarIncidents, Span, SpanIndex, StepFrom, SummaryNode, SummaryOf, Tile,
+    TimeRange, TimesOf, TotalsOf, TreeCauses, TreeOf, Trend, TrendKind, UnevenIteration, UnevenOf,
+    Unfolding, WaitCell, WaitsIn, layout_lane, merge_spans, order_rows,
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind, TreeExplanation};
 pub use command::{Command, Selection};
@@ -76,9 +76,7 @@ pub use explain::{Explainer, design_text};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
-pub use label::{
-    EventKey, LabelCsvError, LabelKey, LabelOrigin, LabelRow, LabelSet, TreeKey, label_rows,
-};
+pub use label::{LabelCsvError, LabelKey, LabelOrigin, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, TreeScores, analyze,
     suggest_roots,
@@ -95,4 +93,4 @@ pub use snapshot::{
 };
 pub use table::{Reasons, TreeRow, listed_rows, tree_rows};
 pub use tree_map::{MapMethod, TreeMap};
-pub use viewer::{Presence, PresentViewer, ViewerId};
+pub use viewer::{Presence, PresentViewer, ViewerId, guest_name};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
 use callgrove_query::{FoundCall, Labelled, PatternId, PatternReference, TimeRange};
+use callgrove_watch::{WatchHandle, Watcher};
 
 use crate::command::{Command, Selection};
 use crate::comparison::COMPARED_ELSEWHERE;
 use crate::handle::{SendError, SessionHandle};
 use crate::snapshot::{Notice, Severity, Snapshot};
-use crate::watch::{WatchHandle, Watcher};
 
 /// First number of the session's own notices. The engine numbers its notices from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
     use crate::handle::SnapshotCell;
-    use crate::watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
+    use callgrove_watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
 
     /// A run with one process, which had this pid.
     fn run(pid: u32) -> RunIdentity {

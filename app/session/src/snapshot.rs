@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_judge::decision::{ByDesign, DesignClass};
 use callgrove_judge::detector::Cause;
@@ -15,6 +13,8 @@ use callgrove_query::{
     TimeRange, TimesOf, TreeCause, TreeCauses,
 };
 use callgrove_trees::explain::Difference;
+use callgrove_watch::{ExecutionDocument, Watch};
+use serde::{Deserialize, Serialize};
 
 use crate::command::Selection;
 use crate::comparison::ComparedWith;
@@ -24,11 +24,10 @@ use crate::model::{ModelSettings, RunningModels};
 use crate::question::{ModelQuestion, TrainingQuestion};
 use crate::tree_map::TreeMap;
 use crate::viewer::{PresentViewer, ViewerId};
-use crate::watch::{ExecutionDocument, Watch};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 ///
-/// Skipped fields are large and sent separately ([`crate::wire`]), can be derived from others, or belong to a
+/// Skipped fields are large and sent separately (by the crate `wire`), can be derived from others, or belong to a
 /// viewer instead of the session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {

@@ -46,7 +46,7 @@ pub(crate) fn viewer_name(text: &str) -> Option<Arc<str>> {
 }
 
 /// Returns a name for a viewer that gave none. `key` distinguishes it from other viewers.
-pub(crate) fn guest_name(key: u64) -> String {
+pub fn guest_name(key: u64) -> String {
     format!("guest {:04x}", key & 0xffff)
 }
 

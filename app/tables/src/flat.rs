@@ -61,8 +61,8 @@ impl<R: FlatRow> ResultTable for FlatTable<R> {
 #[cfg(test)]
 mod tests {
     use callgrove_model::{DurationNs, ProgramId, RankId};
-    use callgrove_session::watch::{ExecutionDocument, FuncOverview, RunStats};
     use callgrove_session::{JudgedPattern, ListedPattern, PatternId, WaitCell};
+    use callgrove_watch::{ExecutionDocument, FuncOverview, RunStats};
 
     use super::*;
     use crate::{

@@ -4,6 +4,8 @@
 //!  rows of callgrove-query and callgrove-session ─┬─ with a form for reading: ResultTable of each command
 //!                                                 └─ flat structures: FlatTable ──────────┬─▶ any sink of
 //!                                                    what the window lists                │   callgrove-export
+//!  documents of a provenance database ── DocumentColumns: the fields that are asked for ──┘
+//!  trace ── RunContents: what a run consists of, as text and JSON
 //! ```
 //!
 //! A table has the same columns wherever it is written.
@@ -13,6 +15,8 @@ mod changes;
 mod flat;
 mod patterns;
 mod ranks;
+mod run_contents;
+mod stored_documents;
 mod trees;
 mod trends;
 mod watched;
@@ -22,6 +26,10 @@ pub use changes::ChangeTable;
 pub use flat::{FlatRow, FlatTable};
 pub use patterns::{ListedPatternRow, PatternTable};
 pub use ranks::{DelayRootRow, RankWaitRow};
+pub use run_contents::{RunContents, RunFunction, RunFunctionTable, run_identity_json};
+pub use stored_documents::{
+    DamagedDocument, DocumentColumns, StoredJson, default_document_columns,
+};
 pub use trees::{TreeTable, execution_columns};
 pub use trends::TrendTable;
 pub use watched::{CounterRow, FunctionRow, RecordedRow};

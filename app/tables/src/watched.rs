@@ -2,7 +2,7 @@
 
 use callgrove_export::TableColumn;
 use callgrove_session::Label;
-use callgrove_session::watch::{CounterStats, ExecutionDocument, FuncOverview};
+use callgrove_watch::{CounterStats, ExecutionDocument, FuncOverview};
 use serde::Serialize;
 
 use crate::flat::FlatRow;

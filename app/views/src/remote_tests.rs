@@ -7,13 +7,11 @@ use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
 use callgrove_app_tests::trend_run::trend_snapshot;
 use callgrove_finding_views::{patterns, waits};
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
-use callgrove_session::wire::{
-    SessionLink, SnapshotSender, ViewerMessage, answer_frame, welcome_frame,
-};
 use callgrove_session::{Snapshot, TimeRange, ViewerId};
 use callgrove_timeline_view::timeline_ui;
 use callgrove_tree_views::{candidates, details, tree};
 use callgrove_view_tests::{harness_of, themed, written};
+use callgrove_wire::{SessionLink, SnapshotSender, ViewerMessage, answer_frame, welcome_frame};
 use egui::Ui;
 
 /// Number of frames after which nothing moves any more: a drawn tree needs some for its layout.

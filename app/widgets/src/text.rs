@@ -1,8 +1,8 @@
 //! Formats values: with their unit, as short as possible.
 
 use callgrove_model::{DurationNs, FunctionName, TreeIdx, thousands};
-use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
 use callgrove_session::{Snapshot, design_text};
+use callgrove_watch::{ExecutionField, FieldUnit, Measure, Statistic};
 
 /// Microseconds in a day.
 const DAY_US: u64 = 86_400_000_000;

@@ -26,8 +26,11 @@ pub(super) const PURE: &[&str] = &[
     "ml/judge/",
     "ml/evaluate/",
     "app/query/",
+    "app/evaluation_report/",
     "app/report/",
+    "app/watch/",
     "app/session/",
+    "app/wire/",
     "app/tables/",
     "app/picture/",
 ];

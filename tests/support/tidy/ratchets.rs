@@ -37,8 +37,8 @@ const RATCHETS: &[Ratchet] = &[
     },
     Ratchet {
         what: "lines of code of a crate, without tests",
-        // app/session, until its documents and its engine are apart. About 6,000 are wanted.
-        limit: 8_931,
+        // core/pserver, and core/provdb after it. All others have less than 6,000.
+        limit: 7_193,
         remedy: "split it by subjects",
         measure: largest_crate,
     },

@@ -1,8 +1,8 @@
 //! The application in a page: its session, its title, and files that are dropped on it.
 
 use callgrove_gui::CallgroveApp;
-use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Snapshot};
+use callgrove_watch::WatchCommand;
 use eframe::egui;
 use js_sys::Function;
 

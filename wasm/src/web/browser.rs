@@ -1,6 +1,6 @@
 //! The browser's storage and downloads.
 
-use callgrove_session::wire::ViewerFile;
+use callgrove_wire::ViewerFile;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};

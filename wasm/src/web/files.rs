@@ -3,9 +3,9 @@
 //! A local session gets the browser's handle of a file, and its worker reads the file itself in slices, so the page
 //! holds nothing of it and keeps drawing. A server cannot reach the user's disk, so it is sent the whole file.
 
-use callgrove_session::wire::MAX_FILE_BYTES;
 use callgrove_session::{Command, SessionHandle};
 use callgrove_source::PATH_SEPARATOR;
+use callgrove_wire::MAX_FILE_BYTES;
 use eframe::egui;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use callgrove_session::wire::SessionLink;
 use callgrove_session::{Analysis, Command, SessionHandle, Snapshot};
+use callgrove_wire::SessionLink;
 use eframe::egui;
 use js_sys::{Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use callgrove_session::SessionHandle;
-use callgrove_session::watch::WatchHandle;
-use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
+use callgrove_watch::WatchHandle;
+use callgrove_wire::{LinkEvent, SessionLink, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;

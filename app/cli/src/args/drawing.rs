@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use callgrove_gui::PictureView;
 use clap::{Args, ValueEnum};
-use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
 
 use super::common::TraceArgs;
 use super::part::PartOfRun;
@@ -17,7 +15,7 @@ pub(crate) struct DrawArgs {
     pub(crate) trace: TraceArgs,
     /// The view to draw
     #[arg(long, value_enum)]
-    pub(crate) view: DrawnView,
+    pub(crate) view: ViewArg,
     /// File to write: SVG or PNG, by its extension
     #[arg(long, short, value_name = "FILE.svg|FILE.png")]
     pub(crate) out: PathBuf,
@@ -55,10 +53,9 @@ pub(crate) struct DrawArgs {
     pub(crate) title: Option<String>,
 }
 
-/// A view, as a command line or an assistant names it.
-#[derive(ValueEnum, Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DrawnView {
+/// A view, as a command line names it.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ViewArg {
     /// Ranks over time
     Timeline,
     /// All executions of the root function; similar ones are close together
@@ -81,7 +78,7 @@ pub(crate) enum DrawnView {
     Changes,
 }
 
-impl DrawnView {
+impl ViewArg {
     /// Returns the view of the window.
     pub(crate) fn picture(self) -> PictureView {
         match self {

@@ -24,7 +24,7 @@ pub(crate) use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub(crate) use config_file::ConfigFile;
-pub(crate) use drawing::{DrawArgs, DrawnView};
+pub(crate) use drawing::DrawArgs;
 pub(crate) use mcp::McpArgs;
 pub(crate) use page::{ExportArgs, PageArgs};
 use part::PartArgs;

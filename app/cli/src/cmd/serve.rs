@@ -11,7 +11,7 @@ use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::Command as SessionCommand;
-use callgrove_session::watch::WatchCommand;
+use callgrove_watch::WatchCommand;
 
 use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};

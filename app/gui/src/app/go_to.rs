@@ -2,8 +2,8 @@
 
 use callgrove_actions::{Action, View};
 use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
-use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
+use callgrove_watch::{Scope, WatchCommand};
 
 use super::picker::{Choice, fit};
 

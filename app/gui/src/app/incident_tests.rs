@@ -4,8 +4,8 @@ use callgrove_app_tests::stall_run::{
     stalled_snapshot, trees_of_stall, with_causes, with_incident,
 };
 use callgrove_app_tests::trend_run::trend_snapshot;
-use callgrove_session::watch::{Collection, WatchUpdate};
 use callgrove_session::{Command, Label, Selection, Snapshot};
+use callgrove_watch::{Collection, WatchUpdate};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 

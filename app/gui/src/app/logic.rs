@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use callgrove_actions::{Action, LayoutName, View};
 use callgrove_finding_views::incidents::IncidentsState;
-use callgrove_session::watch::{QueryForm, WatchCommand};
 use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
 use callgrove_tree_views::candidates::Step;
+use callgrove_watch::{QueryForm, WatchCommand};
 use callgrove_widgets::theme::Theme;
 use egui::Context;
 

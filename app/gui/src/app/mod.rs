@@ -31,9 +31,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_actions::{Action, FilePurpose, View};
-use callgrove_session::watch::Page;
 use callgrove_session::{Command, ComparedWith, RunCauses, Session, Snapshot};
 use callgrove_views::ViewStates;
+use callgrove_watch::Page;
 use callgrove_widgets::focus_ring;
 use callgrove_widgets::theme::Theme;
 

@@ -4,10 +4,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_actions::ACTIONS;
 use callgrove_model::{ExecLabel, ProgramId, RunIdentity};
-use callgrove_session::watch::packet::{
+use callgrove_watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
-use callgrove_session::watch::{
+use callgrove_watch::{
     Collection, ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats,
     WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
@@ -15,8 +15,8 @@ use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
-use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
+use callgrove_watch::WatchCommand;
 
 use super::CallgroveApp;
 use crate::platform::NoDialogs;

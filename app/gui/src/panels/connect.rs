@@ -2,7 +2,7 @@
 
 use callgrove_actions::Action;
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{Connection, WatchCommand};
+use callgrove_watch::{Connection, WatchCommand};
 use egui::{Id, Key, Modal, RichText, TextEdit, Ui};
 
 /// Width of the texts, in points.

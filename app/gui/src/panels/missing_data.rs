@@ -2,8 +2,8 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::{Action, FilePurpose, View};
-use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::{Command, Snapshot};
+use callgrove_watch::RECORDED_TREES;
 use egui::{RichText, Ui, vec2};
 
 use super::{has_no_trees, waiting_ui};

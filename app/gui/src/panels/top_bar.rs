@@ -4,7 +4,7 @@ use callgrove_actions::context::ViewContext;
 use callgrove_actions::{ACTIONS, Action, KeyMap, LayoutName, Menu};
 use callgrove_model::thousands;
 use callgrove_session::Snapshot;
-use callgrove_session::watch::{Connection, Scope, WatchCommand};
+use callgrove_watch::{Connection, Scope, WatchCommand};
 use callgrove_widgets::count_of;
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
 use callgrove_session::{SessionHandle, Wake};
+use callgrove_wire::{LinkEvent, SessionLink, WireError};
 use tungstenite::client::{IntoClientRequest as _, client_with_config};
 use tungstenite::http::HeaderValue;
 use tungstenite::protocol::WebSocketConfig;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use callgrove_model::{Forest, Label, TreeIdx};
 use callgrove_pserver::{ModelInForce, ModelPublication};
+use callgrove_query::EventKey;
 
 use super::Engine;
 use super::error::CommandError;
 use crate::host::{HostError, RunningJob};
-use crate::label::EventKey;
 use crate::learning::SavedModel;
 use crate::model::{ModelTrial, RunningModels};
 use crate::snapshot::Severity;

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, Progress, TreeIdx};
-use callgrove_query::{RunCauses, RunPatterns, RunTrends, TreeCauses};
+use callgrove_query::{EventKey, RunCauses, RunPatterns, RunTrends, TreeCauses};
 
 use super::Engine;
 use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
 use crate::command::Selection;
-use crate::label::EventKey;
 use crate::snapshot::Severity;
 use crate::tree_map::MapMethod;
 use crate::viewer::ViewerId;

@@ -1,8 +1,9 @@
 //! CSV files about executions: labels, and the ground truth against which methods are measured.
 
 use callgrove_model::{ProgramId, RankId};
+use callgrove_query::EventKey;
 
-use super::key::{EventKey, LabelKey, TreeKey};
+use super::key::{LabelKey, TreeKey};
 
 /// One row of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callgrove_model::{Forest, Label, ProgramId, TimeNs, TreeIdx};
+use callgrove_query::EventKey;
 use serde::{Deserialize, Serialize};
 
 pub use csv::{LabelCsvError, LabelRow, label_rows};
-pub use key::{EventKey, LabelKey, TreeKey};
+pub use key::{LabelKey, TreeKey};
 
 /// The labels of one root function's executions, in order of key, trees first.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell};
 
-use crate::support::*;
 use crate::training_questions::{NUM_MISLED, mislead};
+use callgrove_app_tests::small_session::*;
 
 /// Cancels the work of a session as soon as a stage begins with a given text.
 #[derive(Clone, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Stopper {
 }
 
 impl Stopper {
-    pub(crate) fn session(&self, disk: &Disk) -> Session {
+    pub(crate) fn session(&self, disk: &Disk) -> SmallSession {
         let cell = SnapshotCell::default();
         let (watched, at_stage) = (cell.clone(), Arc::clone(&self.at_stage));
         let wake = move || {
@@ -35,7 +35,7 @@ impl Stopper {
         let host = Box::new(DiskHost(disk.clone()));
         let settings = LearnSettings::with_seed(1);
         let engine = Engine::new(host, settings, cell.clone(), Arc::new(wake));
-        Session { engine, cell }
+        SmallSession { engine, cell }
     }
 
     pub(crate) fn stop_at(&self, stage: &'static str) {
@@ -103,7 +103,7 @@ fn cancelling_the_training_of_another_root_keeps_the_forest() {
     assert_eq!(scores(&seen), scores(&before));
     drop(session);
     // The next session does not begin with the cancelled root either.
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
         function: None,
@@ -132,7 +132,7 @@ fn a_label_whose_training_is_cancelled_is_kept_and_reported() {
     assert!(last_notice(&redone).starts_with("The redo is kept;"));
     stopper.resume();
     let trained = session.run(Command::Train);
-    let mut other = Session::opened(&Disk::default());
+    let mut other = SmallSession::opened(&Disk::default());
     assert_eq!(
         scores(&trained),
         scores(&other.label(SLOW_TREE, Label::Normal))
@@ -182,7 +182,7 @@ fn labels_still_wait_for_an_answer_when_the_training_of_another_one_is_cancelled
 
 #[test]
 fn a_cancel_request_before_the_work_begins_is_not_lost() {
-    let mut session = Session::on(&Disk::default());
+    let mut session = SmallSession::on(&Disk::default());
     let (sender, commands) = std::sync::mpsc::sync_channel(4);
     let handle = SessionHandle::new(sender, session.cell.clone());
     handle.send(open("run", "compute")).unwrap();

@@ -8,11 +8,11 @@ use callgrove_query::{DelayCause, RunCauses};
 use callgrove_session::Command;
 
 use crate::cancelling::Stopper;
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 #[test]
 fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let seen = session.seen();
     let (causes, patterns) = (seen.causes.clone().unwrap(), seen.patterns.clone().unwrap());
     assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));

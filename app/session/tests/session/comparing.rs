@@ -7,7 +7,7 @@ use callgrove_query::{ComparedRun, RunComparison};
 use callgrove_session::{Command, Presence, ViewerId};
 
 use crate::cancelling::Stopper;
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 fn compare(source: &str) -> Command {
     Command::CompareWith {
@@ -17,7 +17,7 @@ fn compare(source: &str) -> Command {
 
 #[test]
 fn the_rows_of_a_comparison_are_those_of_the_command() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let seen = session.run(compare("changed run"));
     assert_eq!(errors(&seen), [""; 0]);
     let comparison = seen.comparison.as_ref().unwrap();
@@ -36,7 +36,7 @@ fn the_rows_of_a_comparison_are_those_of_the_command() {
 
 #[test]
 fn a_comparison_ends_by_command_and_with_its_run() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     session.run(compare("changed run"));
     assert!(session.run(Command::EndComparison).comparison.is_none());
     session.run(compare("changed run"));
@@ -46,7 +46,7 @@ fn a_comparison_ends_by_command_and_with_its_run() {
 
 #[test]
 fn a_run_that_cannot_be_compared_is_refused_with_its_name_and_keeps_the_former_comparison() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let former = session.run(compare("changed run")).comparison.clone();
     let seen = session.run(compare("nowhere"));
     assert_eq!(errors(&seen), ["No trace in nowhere."]);
@@ -65,7 +65,7 @@ fn a_run_that_cannot_be_compared_is_refused_with_its_name_and_keeps_the_former_c
 
 #[test]
 fn without_a_trace_there_is_nothing_to_compare() {
-    let mut session = Session::on(&Disk::default());
+    let mut session = SmallSession::on(&Disk::default());
     let seen = session.run(compare("run"));
     assert_eq!(errors(&seen), ["Open a trace first."]);
 }
@@ -85,7 +85,7 @@ fn a_cancelled_comparison_changes_nothing() {
 
 #[test]
 fn viewers_of_a_server_are_refused_with_the_remedy() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let viewer = ViewerId(0);
     session.run(Command::Viewer {
         viewer,

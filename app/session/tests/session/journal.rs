@@ -3,13 +3,13 @@
 use callgrove_model::Label;
 use callgrove_session::Command;
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 #[test]
 fn a_trace_opens_without_a_writable_journal_and_labels_are_then_refused() {
     let disk = Disk::default();
     *disk.is_full.lock().unwrap() = true;
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     assert_eq!(
         last_notice(&session.seen()),
         "Labels cannot be journalled now: no space left on device."
@@ -22,7 +22,7 @@ fn a_trace_opens_without_a_writable_journal_and_labels_are_then_refused() {
     *disk.is_full.lock().unwrap() = false;
     session.label(SLOW_TREE, Label::Abnormal);
     drop(session);
-    let seen = Session::opened(&disk).seen();
+    let seen = SmallSession::opened(&disk).seen();
     assert_eq!(seen.label(SLOW_TREE), Some(Label::Abnormal));
 }
 
@@ -31,7 +31,7 @@ fn a_journal_of_a_newer_version_is_not_touched() {
     let disk = Disk::default();
     let newer = r#"{"journal":{"version":99,"source":"run"}}"#.to_owned();
     disk.journal.lock().unwrap().push(newer.clone());
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert!(
         seen.notices[0]
@@ -45,7 +45,7 @@ fn a_journal_of_a_newer_version_is_not_touched() {
 #[test]
 fn journal_lines_have_time_author_and_model() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let line = |at: usize| -> serde_json::Value {
         serde_json::from_str(&disk.journal.lock().unwrap()[at]).unwrap()
     };
@@ -72,7 +72,7 @@ fn a_journal_of_version_1_is_continued() {
         .lock()
         .unwrap()
         .extend(lines.map(str::to_owned));
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
         function: None,
@@ -86,7 +86,7 @@ fn a_journal_of_version_1_is_continued() {
     let seen = session.run(Command::Undo);
     assert_eq!(seen.settings, seen.default_settings);
     drop(session);
-    let seen = Session::opened(&disk).seen();
+    let seen = SmallSession::opened(&disk).seen();
     assert_eq!(
         (seen.labels.len(), seen.settings),
         (2, seen.default_settings)

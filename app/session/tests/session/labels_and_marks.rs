@@ -4,7 +4,7 @@ use callgrove_model::{Label, RunIdentity, TimeNs, TreeIdx};
 use callgrove_query::TimeRange;
 use callgrove_session::{Command, EventKey, Selection, Snapshot};
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 fn range(from: i64, to: i64) -> TimeRange {
     TimeRange::between(TimeNs(from), TimeNs(to))
@@ -13,7 +13,7 @@ fn range(from: i64, to: i64) -> TimeRange {
 #[test]
 fn marks_are_kept_with_the_run_and_can_be_undone() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let set = |id, text: &str| Command::SetMark {
         id,
         range: range(5, 9),
@@ -32,7 +32,7 @@ fn marks_are_kept_with_the_run_and_can_be_undone() {
     let seen = session.run(Command::Undo);
     assert_eq!(texts(&seen), ["stop", "start"]);
     drop(session);
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     let seen = session.run(open("run", "MPI_Wait"));
     assert_eq!(
         texts(&seen),
@@ -61,7 +61,7 @@ fn record_of(seen: &Snapshot, tree: TreeIdx, label: Option<Label>) -> Command {
 #[test]
 fn a_label_of_a_record_is_the_label_of_its_tree() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let first = session.seen();
     let labelled = session.label(SLOW_TREE, Label::Normal);
     session.run(Command::Undo);
@@ -107,9 +107,9 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
 #[test]
 fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     let disk = Disk::default();
-    let traced = Session::opened(&Disk::default()).seen();
+    let traced = SmallSession::opened(&Disk::default()).seen();
     let key = EventKey::of(&traced.analysis.as_ref().unwrap().forest, SLOW_TREE);
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     let label = |label| record_of(&traced, SLOW_TREE, label);
     let refused = session.run(label(Some(Label::Normal)));
     assert!(refused.notices[0].text.contains("open the trace first"));
@@ -128,7 +128,7 @@ fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     assert_eq!(opened.label(SLOW_TREE), Some(Label::Abnormal));
     drop(session);
     assert_eq!(
-        Session::opened(&disk).seen().label(SLOW_TREE),
+        SmallSession::opened(&disk).seen().label(SLOW_TREE),
         Some(Label::Abnormal),
         "it was journalled"
     );
@@ -137,7 +137,7 @@ fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
 #[test]
 fn a_saved_session_keeps_marks_selection_and_view() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     session.run(Command::SetMark {
         id: None,
         range: range(5, 9),
@@ -163,7 +163,7 @@ fn a_saved_session_keeps_marks_selection_and_view() {
 #[test]
 fn a_session_finds_its_moved_run_and_refuses_another() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     session.label(TreeIdx(5), Label::Normal);
     let saved = session.run(Command::SaveSession {
         path: "session.json".into(),
@@ -180,7 +180,7 @@ fn a_session_finds_its_moved_run_and_refuses_another() {
     let load = |name: &str| Command::LoadSession {
         path: format!("{name}.json"),
     };
-    let mut other = Session::on(&disk);
+    let mut other = SmallSession::on(&disk);
     let refused = other.run(load("other run"));
     let text = &refused.notices.last().unwrap().text;
     assert!(

@@ -8,17 +8,13 @@
 mod cancelling;
 mod causes;
 mod comparing;
-mod hostile;
 mod journal;
 mod labels_and_marks;
 mod model_files;
-mod remote_calls;
 mod running_models;
-mod support;
 mod trace_file;
 mod tracing_records;
 mod training_questions;
-mod wire;
 
 use std::sync::Arc;
 
@@ -27,11 +23,11 @@ use callgrove_session::{
     Command, DifferenceKind, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot,
 };
 
-use support::*;
+use callgrove_app_tests::small_session::*;
 
 #[test]
 fn opening_a_trace_ranks_the_slow_execution_first_and_explains_it() {
-    let session = Session::opened(&Disk::default());
+    let session = SmallSession::opened(&Disk::default());
     let seen = session.seen();
     assert_eq!(seen.notices.len(), 0, "{:?}", seen.notices);
     let analysis = seen.analysis.as_ref().unwrap();
@@ -51,7 +47,7 @@ fn opening_a_trace_ranks_the_slow_execution_first_and_explains_it() {
 
 #[test]
 fn the_most_promising_function_is_the_default() {
-    let mut session = Session::on(&Disk::default());
+    let mut session = SmallSession::on(&Disk::default());
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
         function: None,
@@ -61,14 +57,14 @@ fn the_most_promising_function_is_the_default() {
 
 #[test]
 fn a_trace_and_its_calls_are_published_together() {
-    let seen = Session::opened(&Disk::default()).seen();
+    let seen = SmallSession::opened(&Disk::default()).seen();
     let calls = seen.calls.as_ref().unwrap();
     assert!(Arc::ptr_eq(calls.trace(), seen.trace.as_ref().unwrap()));
 }
 
 #[test]
 fn undoing_a_label_restores_the_scores_bit_for_bit() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.seen();
     let labelled = session.label(SLOW_TREE, Label::Normal);
     assert_ne!(
@@ -90,14 +86,14 @@ fn undoing_a_label_restores_the_scores_bit_for_bit() {
 #[test]
 fn a_session_has_the_same_labels_and_model_after_a_crash() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     session.label(TreeIdx(3), Label::Abnormal);
     session.label(SLOW_TREE, Label::Abnormal);
     session.label(TreeIdx(9), Label::Normal);
     let before = session.run(Command::Undo);
     // Nothing is saved at the end.
     drop(session);
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     let after = session.run(Command::OpenTrace {
         source: "run".into(),
         function: None,
@@ -115,7 +111,7 @@ fn a_session_has_the_same_labels_and_model_after_a_crash() {
 #[test]
 fn a_label_that_cannot_be_journalled_is_not_applied() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     *disk.is_full.lock().unwrap() = true;
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert!(seen.labels.is_empty(), "the label is not shown as given");
@@ -124,7 +120,7 @@ fn a_label_that_cannot_be_journalled_is_not_applied() {
 
 #[test]
 fn without_auto_training_labels_wait() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     session.run(Command::SetAutoTrain(false));
     let before = session.seen();
     let labelled = session.label(SLOW_TREE, Label::Normal);
@@ -138,7 +134,7 @@ fn without_auto_training_labels_wait() {
 #[test]
 fn settings_train_again_and_survive_undo_and_a_crash() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     assert_eq!(before.settings, before.default_settings);
     let wide = ModelSettings {
@@ -150,7 +146,7 @@ fn settings_train_again_and_survive_undo_and_a_crash() {
     assert_eq!(tuned.settings, wide);
     assert_ne!(scores(&tuned), scores(&before));
     drop(session);
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     assert_eq!(scores(&session.seen()), scores(&tuned));
     let undone = session.run(Command::Undo);
     assert_eq!(scores(&undone), scores(&before));
@@ -158,7 +154,7 @@ fn settings_train_again_and_survive_undo_and_a_crash() {
 
 #[test]
 fn settings_out_of_range_change_nothing() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.seen();
     for settings in [
         ModelSettings {
@@ -179,7 +175,7 @@ fn settings_out_of_range_change_nothing() {
 
 #[test]
 fn the_next_tree_to_label_depends_on_strategy_and_labels() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     assert_eq!(session.seen().queue[0], SLOW_TREE);
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert!(!seen.queue.contains(&SLOW_TREE), "it is labelled");
@@ -196,7 +192,7 @@ fn the_next_tree_to_label_depends_on_strategy_and_labels() {
 
 #[test]
 fn contradictory_labels_are_reported() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     for tree in [4, 44, 84, 124] {
         session.label(TreeIdx(tree), Label::Normal);
     }
@@ -208,7 +204,7 @@ fn contradictory_labels_are_reported() {
 
 #[test]
 fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let mds = session.seen().map.clone().unwrap();
     assert_eq!((mds.method, mds.fraction), (MapMethod::Mds, 1.0));
     assert!(!session.engine.is_forming());
@@ -251,7 +247,7 @@ fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
 #[test]
 fn labels_model_and_session_survive_files() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     session.label(TreeIdx(5), Label::Normal);
     session.run(Command::ExportLabels {
         path: "labels.csv".into(),
@@ -266,7 +262,7 @@ fn labels_model_and_session_survive_files() {
     assert_eq!(errors(&saved), Vec::<String>::new());
 
     disk.journal.lock().unwrap().clear();
-    let mut other = Session::on(&disk);
+    let mut other = SmallSession::on(&disk);
     let loaded = other.run(Command::LoadSession {
         path: "session.json".into(),
     });
@@ -276,14 +272,14 @@ fn labels_model_and_session_survive_files() {
     );
 
     disk.journal.lock().unwrap().clear();
-    let mut other = Session::opened(&disk);
+    let mut other = SmallSession::opened(&disk);
     let imported = other.run(Command::ImportLabels {
         path: "labels.csv".into(),
     });
     assert_eq!(scores(&imported), scores(&saved));
 
     disk.journal.lock().unwrap().clear();
-    let mut other = Session::opened(&disk);
+    let mut other = SmallSession::opened(&disk);
     let scored = other.run(Command::LoadModel {
         path: "model.json".into(),
     });
@@ -299,7 +295,7 @@ fn an_invalid_model_or_label_file_changes_nothing() {
         .lock()
         .unwrap()
         .insert("bad".into(), b"rank\n1\n".to_vec());
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     for command in [
         Command::LoadModel { path: "bad".into() },
@@ -318,7 +314,7 @@ fn an_invalid_model_or_label_file_changes_nothing() {
 
 #[test]
 fn a_group_is_shown_by_its_centre_and_labelled_together() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let group: Vec<TreeIdx> = (0..9).map(TreeIdx).collect();
     let seen = session.run(Command::Select(Selection::Group(group.clone())));
     assert!(
@@ -335,7 +331,7 @@ fn a_group_is_shown_by_its_centre_and_labelled_together() {
 
 #[test]
 fn errors_have_a_remedy() {
-    let mut session = Session::on(&Disk::default());
+    let mut session = SmallSession::on(&Disk::default());
     let seen = session.run(Command::Train);
     assert_eq!(errors(&seen), ["Open a trace first."]);
     let seen = session.run(Command::OpenTrace {
@@ -375,7 +371,7 @@ fn errors_have_a_remedy() {
 #[test]
 fn an_error_is_removed_once_a_command_of_its_kind_succeeds() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let function = |name: &str| Command::SetRoot {
         function: name.into(),
     };

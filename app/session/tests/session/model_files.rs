@@ -3,11 +3,11 @@
 use callgrove_model::{DurationNs, Label, Progress, TreeIdx};
 use callgrove_session::{Command, Explainer, Misfit, ModelAnswer, SavedModel, Severity, Snapshot};
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 /// Returns a session with a model file of another root function.
-fn with_foreign_model(disk: &Disk) -> Session {
-    let mut session = Session::opened(disk);
+fn with_foreign_model(disk: &Disk) -> SmallSession {
+    let mut session = SmallSession::opened(disk);
     session.run(Command::SetRoot {
         function: "MPI_Wait".into(),
     });
@@ -85,7 +85,7 @@ fn a_model_is_used_anyway_or_refitted_and_both_survive_a_crash_and_undo() {
         };
         assert_eq!(used.detection.as_ref().unwrap().num_abnormal, expected);
         drop(session);
-        session = Session::opened(&disk);
+        session = SmallSession::opened(&disk);
         assert_eq!(scores(&session.seen()), scores(&used), "{answer:?}");
         let undone = session.run(Command::Undo);
         assert_eq!(scores(&undone), scores(&before), "{answer:?}");
@@ -109,7 +109,7 @@ fn a_session_file_has_the_use_of_a_model() {
         view: serde_json::Value::Null,
     });
     disk.journal.lock().unwrap().clear();
-    let mut other = Session::on(&disk);
+    let mut other = SmallSession::on(&disk);
     let loaded = other.run(Command::LoadSession {
         path: "session.json".into(),
     });
@@ -133,7 +133,7 @@ const VERSION_7: &[u8] = include_bytes!("model-7.json");
 #[test]
 fn the_results_of_a_model_file_of_this_version_never_change() {
     let model = SavedModel::read(VERSION_7).unwrap();
-    let session = Session::opened(&Disk::default());
+    let session = SmallSession::opened(&Disk::default());
     let forest = &session.seen().analysis.clone().unwrap().forest;
     let verdicts = model.verdicts(forest).unwrap();
     let abnormal: Vec<TreeIdx> = (0..forest.len())

@@ -9,7 +9,7 @@ use callgrove_session::{
     SnapshotCell,
 };
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 fn fetch_models() -> Command {
     let server = JOB.to_owned();
@@ -23,7 +23,7 @@ fn publish(note: &str) -> Command {
     }
 }
 
-fn seen(session: &Session) -> RunningModels {
+fn seen(session: &SmallSession) -> RunningModels {
     let seen = session.seen();
     assert_eq!(errors(&seen), Vec::<String>::new());
     RunningModels::clone(seen.running_models.as_ref().unwrap())
@@ -31,7 +31,7 @@ fn seen(session: &Session) -> RunningModels {
 
 #[test]
 fn a_model_is_compared_published_and_reverted() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     session.run(fetch_models());
     let num_trees = (NUM_RANKS * NUM_STEPS) as usize;
     let first = ModelTrial {
@@ -88,7 +88,7 @@ fn a_slow_acknowledgement_is_shown_as_work_in_progress() {
     let host = Box::new(DiskHost(Disk::default()));
     let settings = LearnSettings::with_seed(1);
     let engine = Engine::new(host, settings, cell.clone(), Arc::new(wake));
-    let mut session = Session { engine, cell };
+    let mut session = SmallSession { engine, cell };
     session.run(open("run", "compute"));
     stages.lock().unwrap().clear();
     session.run(publish("the slow one"));
@@ -105,7 +105,7 @@ fn a_slow_acknowledgement_is_shown_as_work_in_progress() {
 
 #[test]
 fn an_unreachable_job_is_reported_and_changes_nothing() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let server = "http://elsewhere:1".to_owned();
     let seen = session.run(Command::FetchRunningModels { server });
     assert_eq!(errors(&seen).len(), 1);
@@ -119,9 +119,10 @@ fn new_recorded_trees_are_counted_and_loaded_with_labels_and_selection_kept() {
         ..Disk::default()
     };
     *disk.num_recorded.lock().unwrap() = 20;
-    let mut session = Session::on(&disk);
+    let mut session = SmallSession::on(&disk);
     session.run(open("recorded", "compute"));
-    let forest_of = |session: &Session| session.seen().analysis.clone().unwrap().forest.clone();
+    let forest_of =
+        |session: &SmallSession| session.seen().analysis.clone().unwrap().forest.clone();
     let forest = forest_of(&session);
     assert_eq!(forest.len(), 4 * 10);
     let tree_of = |forest: &Forest, key: EventKey| {

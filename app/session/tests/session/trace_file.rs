@@ -4,13 +4,13 @@ use callgrove_model::{Progress, Trace};
 use callgrove_packed::{TraceFileError, read_trace_file, write_trace_file};
 use proptest::prelude::*;
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 /// Returns a trace and its file.
 fn written() -> &'static (Trace, Vec<u8>) {
     static WRITTEN: std::sync::OnceLock<(Trace, Vec<u8>)> = std::sync::OnceLock::new();
     WRITTEN.get_or_init(|| {
-        let session = Session::opened(&Disk::default());
+        let session = SmallSession::opened(&Disk::default());
         let trace = Trace::clone(session.seen().trace.as_ref().unwrap());
         let mut file = Vec::new();
         write_trace_file(&trace, &mut file, Progress::none()).unwrap();

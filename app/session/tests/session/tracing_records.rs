@@ -3,13 +3,13 @@
 use std::sync::mpsc::sync_channel;
 
 use callgrove_model::{ExecIdx, ExecRef, ProgramId};
-use callgrove_session::{Command, Session as Window, SessionHandle};
+use callgrove_session::{Command, Session, SessionHandle};
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 #[test]
 fn a_record_leads_to_the_tree_of_its_most_promising_caller() {
-    let mut session = Session::on(&Disk::default());
+    let mut session = SmallSession::on(&Disk::default());
     let seen = session.run(open("run", "MPI_Send"));
     let trace = seen.trace.as_ref().unwrap();
     let (lane, found) = trace.lanes().nth(2).unwrap();
@@ -20,7 +20,7 @@ fn a_record_leads_to_the_tree_of_its_most_promising_caller() {
 
     let (sender, commands) = sync_channel(8);
     let handle = SessionHandle::new(sender, session.cell.clone());
-    let mut window = Window::new(handle, None);
+    let mut window = Session::new(handle, None);
     let program = ProgramId(0);
     window.send(Command::OpenExecution { program, label });
     assert_eq!(window.snapshot().call, wait);

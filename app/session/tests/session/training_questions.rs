@@ -6,13 +6,13 @@ use callgrove_model::{Label, TimeNs, TreeIdx};
 use callgrove_query::TimeRange;
 use callgrove_session::{Command, Severity, Snapshot, TrainingAnswer};
 
-use crate::support::*;
+use callgrove_app_tests::small_session::*;
 
 /// Number of mislabelled trees, a quarter of all.
 pub(crate) const NUM_MISLED: usize = 40;
 
 /// Labels ordinary trees abnormal. Training with them would reclassify all similar ones.
-pub(crate) fn mislead(session: &mut Session) -> Arc<Snapshot> {
+pub(crate) fn mislead(session: &mut SmallSession) -> Arc<Snapshot> {
     session.run(Command::SetLabel {
         trees: misled().collect(),
         label: Some(Label::Abnormal),
@@ -23,15 +23,15 @@ fn misled() -> impl Iterator<Item = TreeIdx> {
     (0..NUM_MISLED as u32).map(TreeIdx)
 }
 
-fn answer(session: &mut Session, answer: TrainingAnswer) -> Arc<Snapshot> {
+fn answer(session: &mut SmallSession, answer: TrainingAnswer) -> Arc<Snapshot> {
     session.run(Command::Answer(answer))
 }
 
-fn keep(session: &mut Session) -> Arc<Snapshot> {
+fn keep(session: &mut SmallSession) -> Arc<Snapshot> {
     answer(session, TrainingAnswer::Keep)
 }
 
-fn only_these(session: &mut Session) -> Arc<Snapshot> {
+fn only_these(session: &mut SmallSession) -> Arc<Snapshot> {
     answer(session, TrainingAnswer::OnlyThese)
 }
 
@@ -56,7 +56,7 @@ fn journal(disk: &Disk) -> String {
 #[test]
 fn a_training_that_reclassifies_many_waits_for_an_answer_and_the_scores_stay() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     let seen = mislead(&mut session);
     let question = seen.question.as_ref().expect("it is asked about");
@@ -81,7 +81,7 @@ fn a_training_that_reclassifies_many_waits_for_an_answer_and_the_scores_stay() {
 #[test]
 fn a_training_that_reclassifies_few_needs_no_answer() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     let seen = session.label(SLOW_TREE, Label::Normal);
     assert_eq!(asked(&seen), None);
@@ -91,7 +91,7 @@ fn a_training_that_reclassifies_few_needs_no_answer() {
 
 #[test]
 fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     let kept = keep(&mut session);
@@ -104,7 +104,7 @@ fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
             > 100
     );
 
-    let mut other = Session::opened(&Disk::default());
+    let mut other = SmallSession::opened(&Disk::default());
     other.run(Command::SetAutoTrain(false));
     assert_eq!(asked(&mislead(&mut other)), None, "nothing is trained yet");
     assert_eq!(asked(&other.run(Command::Train)), question);
@@ -124,7 +124,7 @@ fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
 
 #[test]
 fn held_labels_reclassify_only_their_own_trees() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     let held = only_these(&mut session);
@@ -147,7 +147,7 @@ fn held_labels_reclassify_only_their_own_trees() {
 
 #[test]
 fn held_labels_can_be_learned_later() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let question = asked(&mislead(&mut session));
     only_these(&mut session);
     let learned = session.run(Command::LearnHeld);
@@ -157,7 +157,7 @@ fn held_labels_can_be_learned_later() {
     session.run(Command::LearnHeld);
     let kept = keep(&mut session);
     assert_eq!((kept.num_held, kept.num_untrained), (0, 0));
-    let mut other = Session::opened(&Disk::default());
+    let mut other = SmallSession::opened(&Disk::default());
     mislead(&mut other);
     assert_eq!(scores(&keep(&mut other)), scores(&kept));
     let num_undo = kept.undo.clone();
@@ -170,7 +170,7 @@ fn held_labels_can_be_learned_later() {
 
 #[test]
 fn a_relabelled_tree_is_no_longer_held() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     mislead(&mut session);
     only_these(&mut session);
     let seen = session.run(Command::SetLabel {
@@ -188,18 +188,18 @@ fn a_relabelled_tree_is_no_longer_held() {
 #[test]
 fn question_and_held_labels_survive_a_crash() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     // Nothing is saved at the end.
     drop(session);
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let seen = session.seen();
     assert_eq!((asked(&seen), seen.labels.len()), (question, NUM_MISLED));
     assert_eq!(scores(&seen), scores(&before));
     let held = only_these(&mut session);
     drop(session);
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let seen = session.seen();
     assert_eq!((&seen.held, &seen.labels), (&held.held, &held.labels));
     assert_eq!(
@@ -209,31 +209,31 @@ fn question_and_held_labels_survive_a_crash() {
     session.run(Command::LearnHeld);
     let kept = keep(&mut session);
     drop(session);
-    assert_eq!(scores(&Session::opened(&disk).seen()), scores(&kept));
+    assert_eq!(scores(&SmallSession::opened(&disk).seen()), scores(&kept));
 }
 
 #[test]
 fn a_crash_before_the_question_is_asked_does_not_answer_it() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     drop(session);
     let last = disk.journal.lock().unwrap().pop().unwrap();
     assert!(last.contains("\"ask\""), "{last}");
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let seen = session.seen();
     assert_eq!((asked(&seen), scores(&seen)), (question, scores(&before)));
     let kept = keep(&mut session);
     drop(session);
-    let seen = Session::opened(&disk).seen();
+    let seen = SmallSession::opened(&disk).seen();
     assert_eq!((asked(&seen), scores(&seen)), (None, scores(&kept)));
 }
 
 #[test]
 fn labels_trained_before_version_3_stay_trained() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     mislead(&mut session);
     let kept = keep(&mut session);
     drop(session);
@@ -242,13 +242,13 @@ fn labels_trained_before_version_3_stay_trained() {
     lines.truncate(3);
     lines[0] = lines[0].replace("\"version\":3", "\"version\":2");
     drop(lines);
-    let seen = Session::opened(&disk).seen();
+    let seen = SmallSession::opened(&disk).seen();
     assert_eq!((asked(&seen), scores(&seen)), (None, scores(&kept)));
 }
 
 #[test]
 fn further_labels_join_the_question_and_each_can_be_undone() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     let seen = session.label(SLOW_TREE, Label::Abnormal);
@@ -282,7 +282,7 @@ fn further_labels_join_the_question_and_each_can_be_undone() {
 #[test]
 fn no_training_begins_while_another_waits() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
+    let mut session = SmallSession::opened(&disk);
     let before = mislead(&mut session);
     let num_lines = disk.journal.lock().unwrap().len();
     let seen = session.run(Command::Train);
@@ -298,7 +298,7 @@ fn no_training_begins_while_another_waits() {
 
 #[test]
 fn an_answer_without_a_question_does_nothing() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let before = session.label(SLOW_TREE, Label::Abnormal);
     for choice in [TrainingAnswer::Keep, TrainingAnswer::OnlyThese] {
         let seen = answer(&mut session, choice);
@@ -308,7 +308,7 @@ fn an_answer_without_a_question_does_nothing() {
 
 #[test]
 fn a_question_stays_open_while_another_root_is_shown() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     let question = asked(&mislead(&mut session));
     let set_root = |function: &str| Command::SetRoot {
         function: function.to_owned(),
@@ -322,14 +322,14 @@ fn a_question_stays_open_while_another_root_is_shown() {
 #[test]
 fn question_and_held_labels_survive_a_session_file() {
     let disk = Disk::default();
-    let mut session = Session::opened(&disk);
-    let through_file = |session: &mut Session| {
+    let mut session = SmallSession::opened(&disk);
+    let through_file = |session: &mut SmallSession| {
         session.run(Command::SaveSession {
             path: "session.json".into(),
             view: serde_json::Value::Null,
         });
         let lines = std::mem::take(&mut *disk.journal.lock().unwrap());
-        let mut other = Session::on(&disk);
+        let mut other = SmallSession::on(&disk);
         let loaded = other.run(Command::LoadSession {
             path: "session.json".into(),
         });
@@ -351,7 +351,7 @@ fn question_and_held_labels_survive_a_session_file() {
 
 #[test]
 fn a_model_file_is_replaced_only_when_the_training_is_accepted() {
-    let mut session = Session::opened(&Disk::default());
+    let mut session = SmallSession::opened(&Disk::default());
     session.run(Command::SaveModel {
         path: "model.json".into(),
     });

@@ -22,7 +22,7 @@ use callgrove_session::SavedModel;
 use self::diff::diff;
 use self::evaluate::evaluate;
 use self::show::show;
-use self::trial::DryRun;
+use self::trial::{print_trial, try_model};
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs};
 use crate::connect::credential;
 use crate::output::print;
@@ -149,8 +149,8 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     let model = read_tree_model(path)?;
     let name = args.name.clone().unwrap_or_else(|| model.default_name());
     if args.dry_run {
-        let trial = DryRun::of(client, &model, &name, args)?;
-        return trial.print(&args.table);
+        let trial = try_model(client, &model, &name, args)?;
+        return print_trial(&trial, &args.table);
     }
     ensure!(
         !args.table.is_given(),

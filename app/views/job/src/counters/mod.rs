@@ -1,8 +1,8 @@
 //! The Counters view: all counters with the statistics of their values.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{CounterStats, Statistic};
 use callgrove_tables::CounterRow;
+use callgrove_watch::{CounterStats, Statistic};
 use callgrove_widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
 use callgrove_widgets::text::number;
 use callgrove_widgets::{count_of, header_fact, view_header};

@@ -1,7 +1,7 @@
 //! Ranks and functions as bars, in the order that the user selects.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{
+use callgrove_watch::{
     Measure, Ranked, RankedEnd, Ranking, Scope, Statistic, ranked_funcs, ranked_ranks,
 };
 use callgrove_widgets::table::{empty_ui, search_ui};

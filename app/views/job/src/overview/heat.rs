@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{HeatMap, Scope, WatchCommand};
+use callgrove_watch::{HeatMap, Scope, WatchCommand};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::text::{num_anomalies, number};
 use callgrove_widgets::{count_of, move_by_arrows, pointer_card, view_header};

@@ -1,7 +1,7 @@
 //! Anomalies over time: by step, or by update.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::HeatMap;
+use callgrove_watch::HeatMap;
 use callgrove_widgets::text::{clock, number};
 use callgrove_widgets::view_header;
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};

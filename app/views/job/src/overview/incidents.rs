@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{Scope, TrendRecord, WatchCommand};
+use callgrove_watch::{Scope, TrendRecord, WatchCommand};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use callgrove_widgets::text::{clock, duration};
 use egui::Ui;

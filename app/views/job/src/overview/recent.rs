@@ -5,7 +5,7 @@
 //! be sorted by any of them, and names its values.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{MetricsData, Scope, Watch};
+use callgrove_watch::{MetricsData, Scope, Watch};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use callgrove_widgets::text::{clock, duration, number, short_name};
 use callgrove_widgets::view_header;

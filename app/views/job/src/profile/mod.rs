@@ -2,8 +2,8 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_session::Command;
-use callgrove_session::watch::{FuncOverview, Overview, Scope};
 use callgrove_tables::FunctionRow;
+use callgrove_watch::{FuncOverview, Overview, Scope};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
 use callgrove_widgets::text::{dash, duration, number, short_name};
 use callgrove_widgets::{count_of, header_fact, view_header};

@@ -2,8 +2,8 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::{FunctionName, tag_text};
-use callgrove_session::watch::ExecutionDocument;
-use callgrove_session::watch::document::{CallStackEntry, CommType, GpuParent, Model};
+use callgrove_watch::ExecutionDocument;
+use callgrove_watch::document::{CallStackEntry, CommType, GpuParent, Model};
 use callgrove_widgets::text::{
     dash, duration, duration_or_dash, number, number_or_dash, short_name, utc,
 };

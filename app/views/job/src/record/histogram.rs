@@ -2,8 +2,8 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::points::Axis;
-use callgrove_session::watch::ExecutionDocument;
-use callgrove_session::watch::document::RecordHistogram;
+use callgrove_watch::ExecutionDocument;
+use callgrove_watch::document::RecordHistogram;
 use callgrove_widgets::text::{duration, number};
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 

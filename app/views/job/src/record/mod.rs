@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_session::Command;
-use callgrove_session::watch::{ExecutionDocument, WatchCommand};
+use callgrove_watch::{ExecutionDocument, WatchCommand};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::{label_buttons, view_header};
@@ -113,7 +113,7 @@ pub fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, ui: &mu
 
 /// Draws the button that queries normal executions of the same function, for comparison.
 fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
-    use callgrove_session::watch::{QueryForm, RecordCollection};
+    use callgrove_watch::{QueryForm, RecordCollection};
 
     let Some(fid) = document.fid else {
         return;

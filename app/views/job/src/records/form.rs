@@ -1,7 +1,7 @@
 //! The query as a form: one input for each field, and a condition in the database's query language.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::watch::{QueryForm, RecordCollection, SortField, TimeUnit, WatchCommand};
+use callgrove_watch::{QueryForm, RecordCollection, SortField, TimeUnit, WatchCommand};
 use egui::{ComboBox, Key, RichText, ScrollArea, TextEdit, Ui};
 
 /// The typed text, until it is sent as a query.

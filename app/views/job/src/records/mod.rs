@@ -8,10 +8,8 @@ use std::sync::Arc;
 use callgrove_actions::context::ViewContext;
 use callgrove_model::thousands;
 use callgrove_session::Snapshot;
-use callgrove_session::watch::{
-    ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
-};
 use callgrove_tables::RecordedRow;
+use callgrove_watch::{ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use callgrove_widgets::text::{dash, duration_or_dash, number_or_dash, short_name, utc};
 use callgrove_widgets::{header_fact, in_picture, view_header};
