@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use callgrove_pserver::record::IncidentRecord;
+use callgrove_incidents::IncidentRecord;
 
 use super::state::WatchData;
 use super::trend::{read_trends, trend_request};
