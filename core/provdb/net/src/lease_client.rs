@@ -1,6 +1,8 @@
-//! The client's side of claims over the network: heartbeats for as long as the claim is held.
+//! The client's side of claims over the network: heartbeats for as long as a claim is held, and the list of held claims
+//! that every write carries.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgrove_provdb::ProvDbError;
@@ -16,25 +18,55 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 /// Pause before the client requests a claim again after its stream broke.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// The claims that a client has lost.
+/// The claims that a client holds and those that it has lost, by program and rank.
 #[derive(Clone, Default)]
-pub(super) struct LostClaims(Arc<Mutex<Vec<(u32, u32)>>>);
+pub(super) struct ClientClaims(Arc<Mutex<KnownClaims>>);
 
-impl LostClaims {
-    fn add(&self, program: u32, rank: u32) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((program, rank));
+#[derive(Default)]
+struct KnownClaims {
+    /// With the lease of each.
+    held: BTreeMap<(u32, u32), String>,
+    /// In the order in which the client noticed.
+    lost: Vec<(u32, u32)>,
+}
+
+impl ClientClaims {
+    /// Records a granted claim.
+    pub(super) fn hold(&self, request: &proto::ClaimRequest) {
+        let key = (request.program, request.rank);
+        self.known().held.insert(key, request.lease.clone());
+    }
+
+    /// Removes a claim that its owner released.
+    pub(super) fn release(&self, key: (u32, u32), lease: &str) {
+        let held = &mut self.known().held;
+        if held.get(&key).is_some_and(|newest| newest == lease) {
+            held.remove(&key);
+        }
+    }
+
+    fn lose(&self, key: (u32, u32)) {
+        self.known().lost.push(key);
     }
 
     /// Returns a rank that another instance took, if there is one.
-    pub(super) fn first(&self) -> Option<(u32, u32)> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .first()
-            .copied()
+    pub(super) fn first_lost(&self) -> Option<(u32, u32)> {
+        self.known().lost.first().copied()
+    }
+
+    /// Returns the held claims, which every write carries.
+    pub(super) fn to_wire(&self) -> Vec<proto::HeldClaim> {
+        let known = self.known();
+        let claim = |(&(program, rank), lease): (&(u32, u32), &String)| proto::HeldClaim {
+            program,
+            rank,
+            lease: lease.clone(),
+        };
+        known.held.iter().map(claim).collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownClaims> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,17 +128,21 @@ pub(super) async fn keep(
     client: RemoteClient,
     request: proto::ClaimRequest,
     mut stream: HeldStream,
-    lost_claims: LostClaims,
+    claims: ClientClaims,
 ) {
+    let renewal = proto::ClaimRequest {
+        is_renewal: true,
+        ..request
+    };
     loop {
         stream.keep().await;
         drop(stream);
         stream = loop {
             tokio::time::sleep(RETRY_PAUSE).await;
-            match ask(client.clone(), request.clone()).await {
+            match ask(client.clone(), renewal.clone()).await {
                 Ok(stream) => break stream,
                 Err(status) if status.code() == Code::AlreadyExists => {
-                    return lost_claims.add(request.program, request.rank);
+                    return claims.lose((renewal.program, renewal.rank));
                 }
                 Err(_) => {}
             }

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
 use tonic::{Code, Status};
 
-use super::lease_client::{self, LostClaims};
+use super::lease_client::{self, ClientClaims, HeldStream};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, RemoteClient, proto, wire};
 
@@ -48,7 +48,7 @@ pub struct RemoteOptions {
 pub struct RemoteStore {
     client: RemoteClient,
     background: Arc<Background>,
-    lost_claims: LostClaims,
+    claims: ClientClaims,
     lease: String,
     mode: AccessMode,
     place: String,
@@ -82,7 +82,7 @@ impl RemoteStore {
         let store = Self {
             client,
             background: Arc::new(Background(Some(runtime))),
-            lost_claims: LostClaims::default(),
+            claims: ClientClaims::default(),
             lease: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
             mode,
             place,
@@ -147,13 +147,36 @@ impl RemoteStore {
         bounds.failure()
     }
 
+    /// Requests a claim, and records it. It is held until its stream ends.
+    fn request_claim(
+        &self,
+        program: u32,
+        rank: u32,
+        instance: &str,
+    ) -> Result<(proto::ClaimRequest, HeldStream), ProvDbError> {
+        let claimed = RandomState::new().hash_one((program, rank));
+        let request = proto::ClaimRequest {
+            program,
+            rank,
+            instance: instance.to_owned(),
+            // Unique to this claim, so that a second claim of the same rank is refused.
+            lease: format!("{}{claimed:016x}", self.lease),
+            is_renewal: false,
+        };
+        let stream = self.call(RETRY_TIMEOUT, async |client: RemoteClient| {
+            lease_client::ask(client, request.clone()).await
+        })?;
+        self.claims.hold(&request);
+        Ok((request, stream))
+    }
+
     /// Returns an error if this is read-only, or has lost a rank that it claimed.
     fn check_writable(&self) -> Result<(), ProvDbError> {
         if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
         }
-        self.lost_claims
-            .first()
+        self.claims
+            .first_lost()
             .map_or(Ok(()), |rank| Err(lease_client::lost(rank, &self.place)))
     }
 }
@@ -161,7 +184,7 @@ impl RemoteStore {
 impl Store for RemoteStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         self.check_writable()?;
-        let messages = wire::put_requests(documents)?;
+        let messages = wire::put_requests(documents, self.claims.to_wire())?;
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .put(tokio_stream::iter(messages.clone()))
@@ -176,9 +199,10 @@ impl Store for RemoteStore {
             program,
             rank,
             step,
+            claims: self.claims.to_wire(),
         };
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
-            client.forget_step(request).await.map(|_| ())
+            client.forget_step(request.clone()).await.map(|_| ())
         })
     }
 
@@ -194,6 +218,7 @@ impl Store for RemoteStore {
                 collection: collection.to_string(),
                 rank,
                 keys: keys.to_vec(),
+                claims: self.claims.to_wire(),
             };
             self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
                 client.remove(request.clone()).await.map(|_| ())
@@ -204,7 +229,7 @@ impl Store for RemoteStore {
 
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.check_writable()?;
-        let messages = wire::state_requests(name, bytes)?;
+        let messages = wire::state_requests(name, bytes, self.claims.to_wire())?;
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .replace_state(tokio_stream::iter(messages.clone()))
@@ -280,7 +305,7 @@ impl Store for RemoteStore {
 
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
         self.check_writable()?;
-        let request = wire::join_run_request(run)?;
+        let request = wire::join_run_request(run, self.claims.to_wire())?;
         let json = self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             let reply = client.join_run(request.clone()).await?;
             Ok(reply.into_inner().run_json)
@@ -290,23 +315,9 @@ impl Store for RemoteStore {
 
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {
         self.check_writable()?;
-        let claimed = RandomState::new().hash_one((program, rank));
-        let request = proto::ClaimRequest {
-            program,
-            rank,
-            instance: instance.to_owned(),
-            // Unique to this claim, so that a second claim of the same rank is refused.
-            lease: format!("{}{claimed:016x}", self.lease),
-        };
-        let stream = self.call(RETRY_TIMEOUT, async |client: RemoteClient| {
-            lease_client::ask(client, request.clone()).await
-        })?;
-        let keep = lease_client::keep(
-            self.client.clone(),
-            request,
-            stream,
-            self.lost_claims.clone(),
-        );
+        let (request, stream) = self.request_claim(program, rank, instance)?;
+        let lease = request.lease.clone();
+        let keep = lease_client::keep(self.client.clone(), request, stream, self.claims.clone());
         let task = self
             .background
             .0
@@ -316,6 +327,9 @@ impl Store for RemoteStore {
             program,
             rank,
             LeaseTask {
+                key: (program, rank),
+                lease,
+                claims: self.claims.clone(),
                 task,
                 _background: Arc::clone(&self.background),
             },
@@ -345,6 +359,9 @@ impl Drop for Background {
 
 /// A claim; its task keeps the stream open.
 struct LeaseTask {
+    key: (u32, u32),
+    lease: String,
+    claims: ClientClaims,
     task: Option<tokio::task::JoinHandle<()>>,
     _background: Arc<Background>,
 }
@@ -354,5 +371,9 @@ impl Drop for LeaseTask {
         if let Some(task) = &self.task {
             task.abort();
         }
+        self.claims.release(self.key, &self.lease);
     }
 }
+
+#[cfg(test)]
+mod tests;

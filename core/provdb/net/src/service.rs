@@ -24,7 +24,6 @@ const PART_TIMEOUT: Duration = Duration::from_secs(30);
 /// The gRPC service of a store.
 #[derive(Clone)]
 pub struct ProvDbService {
-    writer: StoreThread,
     readers: ServedReaders,
     writers: Writers,
     monitor: ServedMonitor,
@@ -111,12 +110,11 @@ impl ProvDbService {
         let monitor = ServedMonitor::new(writer.clone());
         let served = ServedStore {
             writers: writers.clone(),
-            writer: writer.clone(),
+            writer,
             readers: readers.clone(),
             monitor: monitor.clone(),
         };
         let service = Self {
-            writer,
             readers,
             writers,
             monitor,
@@ -171,14 +169,16 @@ impl ProvDb for ProvDbService {
     ) -> Result<Response<proto::PutReply>, Status> {
         self.monitor.count_request("put");
         let mut messages = request.into_inner();
-        let (mut documents, mut total_bytes) = (Vec::new(), 0);
-        while let Some(message) = next_part(&mut messages).await? {
+        let (mut documents, mut claims, mut total_bytes) = (Vec::new(), Vec::new(), 0);
+        while let Some(mut message) = next_part(&mut messages).await? {
             grow(&mut total_bytes, prost::Message::encoded_len(&message))?;
+            claims.append(&mut message.claims);
             documents.extend(wire::documents(message).map_err(wire::status)?);
         }
         self.writers.note_write();
         let counts = served_monitor::counts(&documents);
-        let stored = self.writer.run(move |store| store.put(&documents)).await;
+        let put = move |store: &mut dyn Store| store.put(&documents);
+        let stored = self.writers.leases.write(claims, put).await;
         self.monitor.note_outcome(&stored);
         stored.map_err(wire::status)?;
         self.monitor.count_documents(counts);
@@ -194,9 +194,11 @@ impl ProvDb for ProvDbService {
             program,
             rank,
             step,
+            claims,
         } = request.into_inner();
         let forget = move |store: &mut dyn Store| store.forget_step(program, rank, step);
-        self.writer.run(forget).await.map_err(wire::status)?;
+        let forgotten = self.writers.leases.write(claims, forget).await;
+        forgotten.map_err(wire::status)?;
         Ok(Response::new(proto::ForgetStepReply {}))
     }
 
@@ -209,11 +211,13 @@ impl ProvDb for ProvDbService {
             collection,
             rank,
             keys,
+            claims,
         } = request.into_inner();
         let collection = collection.parse::<Collection>();
         let collection = collection.map_err(|it| wire::status(it.into()))?;
         let remove = move |store: &mut dyn Store| store.remove(collection, rank, &keys);
-        self.writer.run(remove).await.map_err(wire::status)?;
+        let removed = self.writers.leases.write(claims, remove).await;
+        removed.map_err(wire::status)?;
         Ok(Response::new(proto::RemoveReply {}))
     }
 
@@ -232,8 +236,9 @@ impl ProvDb for ProvDbService {
             state.bytes.extend(message.bytes);
         }
         self.writers.note_write();
+        let claims = std::mem::take(&mut state.claims);
         let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
-        let written = self.writer.run(write).await;
+        let written = self.writers.leases.write(claims, write).await;
         self.monitor.note_outcome(&written);
         written.map_err(wire::status)?;
         Ok(Response::new(proto::ReplaceStateReply {}))
@@ -244,10 +249,11 @@ impl ProvDb for ProvDbService {
         request: Request<proto::JoinRunRequest>,
     ) -> Result<Response<proto::JoinRunReply>, Status> {
         self.monitor.count_request("join_run");
-        let run_json = request.into_inner().run_json;
+        let proto::JoinRunRequest { run_json, claims } = request.into_inner();
         let run = parse_run(run_json.as_bytes(), "the request").map_err(wire::status)?;
         let join = move |store: &mut dyn Store| store.join_run(&run);
-        let joined = self.writer.run(join).await.map_err(wire::status)?;
+        let joined = self.writers.leases.write(claims, join).await;
+        let joined = joined.map_err(wire::status)?;
         let reply = wire::join_run_reply(&joined).map_err(wire::status)?;
         Ok(Response::new(reply))
     }

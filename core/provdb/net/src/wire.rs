@@ -9,10 +9,18 @@ use tonic::{Code, Status};
 use super::proto::failure::Kind;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto};
 
-/// Splits documents into messages of bounded size, at least one message.
-pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutRequest>, ProvDbError> {
-    let mut requests = vec![proto::PutRequest::default()];
-    let (mut filled_bytes, mut total_bytes) = (0, 0);
+/// Splits documents into messages of bounded size, at least one message. The first one carries the claims of the
+/// client.
+pub(super) fn put_requests(
+    documents: &[Document],
+    claims: Vec<proto::HeldClaim>,
+) -> Result<Vec<proto::PutRequest>, ProvDbError> {
+    let first = proto::PutRequest {
+        documents: Vec::new(),
+        claims,
+    };
+    let (mut filled_bytes, mut total_bytes) = (first.encoded_len(), 0);
+    let mut requests = vec![first];
     for document in documents {
         let document = proto::Document {
             collection: document.collection.to_string(),
@@ -65,10 +73,11 @@ pub(super) fn parts(bytes: Vec<u8>) -> impl Iterator<Item = proto::Part> {
     })
 }
 
-/// Splits a state into messages.
+/// Splits a state into messages. The first one carries the claims of the client.
 pub(super) fn state_requests(
     name: &str,
     bytes: &[u8],
+    claims: Vec<proto::HeldClaim>,
 ) -> Result<Vec<proto::ReplaceStateRequest>, ProvDbError> {
     if bytes.len() > MAX_PUT_BYTES {
         return Err(too_large(
@@ -80,13 +89,21 @@ pub(super) fn state_requests(
     let request = |part: proto::Part| proto::ReplaceStateRequest {
         name: name.to_owned(),
         bytes: part.bytes,
+        claims: Vec::new(),
     };
-    Ok(parts(bytes.to_vec()).map(request).collect())
+    let mut requests: Vec<_> = parts(bytes.to_vec()).map(request).collect();
+    if let Some(first) = requests.first_mut() {
+        first.claims = claims;
+    }
+    Ok(requests)
 }
 
-pub(super) fn join_run_request(run: &RunIdentity) -> Result<proto::JoinRunRequest, ProvDbError> {
+pub(super) fn join_run_request(
+    run: &RunIdentity,
+    claims: Vec<proto::HeldClaim>,
+) -> Result<proto::JoinRunRequest, ProvDbError> {
     let run_json = run_json(run)?;
-    Ok(proto::JoinRunRequest { run_json })
+    Ok(proto::JoinRunRequest { run_json, claims })
 }
 
 pub(super) fn join_run_reply(run: &RunIdentity) -> Result<proto::JoinRunReply, ProvDbError> {
@@ -181,6 +198,10 @@ pub(super) fn status(error: ProvDbError) -> Status {
                 rank,
             }),
         ),
+        ProvDbError::ClaimLost { program, rank, .. } => (
+            Code::AlreadyExists,
+            Kind::ClaimLost(proto::ClaimLost { program, rank }),
+        ),
         ProvDbError::BadDocument {
             cause,
             collection,
@@ -255,6 +276,11 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
             rank,
         })) => ProvDbError::Claimed {
             holder,
+            program,
+            rank,
+            place,
+        },
+        Some(Kind::ClaimLost(proto::ClaimLost { program, rank })) => ProvDbError::ClaimLost {
             program,
             rank,
             place,
