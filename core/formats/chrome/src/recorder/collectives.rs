@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{CommKind, communication_kernel};
 
-use crate::arguments::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
-use crate::launches::LaunchPair;
-use crate::rows::RowNumber;
+use super::launches::LaunchPair;
+use super::rows::RowNumber;
+use crate::events::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
 
 /// What the name of a kernel contains that sends and receives: alone, or as part of an exchange of all with all.
 const SEND_RECV: &str = "SendRecv";

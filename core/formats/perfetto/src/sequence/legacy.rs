@@ -4,11 +4,11 @@
 
 use callgrove_model::WarningKind;
 
+use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
 use crate::proto::{BadField, FieldValue, FieldWalk, signed};
 use crate::recorder::TraceRecorder;
-use crate::sequence::Sequence;
-use crate::track::{CompleteSlice, NO_EVENT};
+use crate::tracks::{CompleteSlice, NO_EVENT};
 
 /// Direction of a flow: it ends here.
 const FLOW_IN: u64 = 1;

@@ -1,6 +1,6 @@
 //! Beginnings and ends of the slices of a track, in order of time and paired.
 
-use crate::track::{END, EventList, NO_EVENT, SliceEvent};
+use crate::tracks::{END, EventList, NO_EVENT, SliceEvent};
 
 /// Orders events by time, and those of the same time as they were read. Returns the new index of each event if that changed.
 pub(crate) fn order(list: &mut EventList) -> Option<Vec<u32>> {

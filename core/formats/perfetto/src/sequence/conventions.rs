@@ -6,13 +6,13 @@
 
 use callgrove_model::CommKind;
 
+use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
 use crate::own::{OwnFact, OwnFactKind};
 use crate::proto::{Annotation, AnnotationValue, TrackEvent};
 use crate::recorder::{CounterValue, StatedMessage, TraceRecorder, TrackSample};
-use crate::sequence::Sequence;
 use crate::text::text;
-use crate::track::TrackNumber;
+use crate::tracks::TrackNumber;
 
 /// Takes in an instant with annotations. Returns whether it is one of these.
 pub(crate) fn take_instant(

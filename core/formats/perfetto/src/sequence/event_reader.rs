@@ -2,15 +2,14 @@
 
 use callgrove_model::WarningKind;
 
+use super::conventions::take_instant;
+use super::legacy::{LegacyEvent, take_legacy};
+use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
-use crate::conventions::take_instant;
-use crate::legacy::{LegacyEvent, take_legacy};
 use crate::own::OwnTrack;
-use crate::proto::BadField;
-use crate::proto::{BEGIN, COUNTER, INSTANT, SLICE_END, TrackEvent};
+use crate::proto::{BEGIN, BadField, COUNTER, INSTANT, SLICE_END, TrackEvent};
 use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, index_of};
-use crate::sequence::Sequence;
-use crate::track::{END, NO_EVENT};
+use crate::tracks::{END, NO_EVENT};
 
 /// Name of a slice whose name is not known.
 const UNKNOWN_NAME: &[u8] = b"unknown";

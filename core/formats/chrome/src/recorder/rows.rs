@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use callgrove_model::{FuncId, TimeNs};
 use callgrove_source::ListedCalls;
 
-use crate::category::ChromeCallKind;
+use crate::events::ChromeCallKind;
 use crate::json::JsonValue;
 
 /// How a file names a process or thread.

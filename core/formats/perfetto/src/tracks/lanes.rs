@@ -4,12 +4,9 @@
 //! rocprofiler-sdk (`COMPUTE … [0] QUEUE [1] GPU`, `STREAM [" 3 "]`, `COPY to AGENT [1] THREAD [0] (GPU)`, `THREAD 1 (4711)`),
 //! `perfetto_processor.cpp` of rocprofiler-systems (`GPU Kernel Dispatch [0] Queue 1`, `HIP Activity Stream 3`).
 
-use std::collections::BTreeMap;
+use callgrove_source::LaneIdentity;
 
-use callgrove_model::RankId;
-use callgrove_source::{LaneIdentity, LaneNumber};
-
-use crate::track::{Track, TrackNumber};
+use super::track::Track;
 
 /// Beginnings of the names of tracks with the work of a GPU.
 const GPU_NAMES: [&str; 8] = [
@@ -94,34 +91,6 @@ fn stated_thread(name: &str) -> Option<u64> {
     let rest = name.strip_prefix("THREAD ")?;
     let (_, rest) = rest.split_once('(')?;
     rest.strip_suffix(')')?.parse().ok()
-}
-
-/// Returns the number of events of each track.
-pub(crate) fn num_of_tracks(
-    events: impl Iterator<Item = TrackNumber>,
-    num_tracks: usize,
-) -> Vec<usize> {
-    let mut numbers = vec![0; num_tracks];
-    for track in events {
-        if let Some(number) = numbers.get_mut(track.index()) {
-            *number += 1;
-        }
-    }
-    numbers
-}
-
-/// Returns the number of events of each lane, of those of its tracks.
-pub(crate) fn num_of_lanes(
-    lanes: &[Option<(RankId, LaneNumber)>],
-    num_of_tracks: &[usize],
-) -> BTreeMap<(RankId, LaneNumber), usize> {
-    let mut numbers = BTreeMap::new();
-    for (lane, num) in lanes.iter().zip(num_of_tracks) {
-        if let Some(lane) = *lane {
-            *numbers.entry(lane).or_default() += num;
-        }
-    }
-    numbers
 }
 
 #[cfg(test)]

@@ -6,16 +6,12 @@ use std::collections::BTreeMap;
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
-use crate::arguments::{PartnerMessage, UNSTATED_COMMUNICATOR};
-use crate::async_calls::AsyncCalls;
-use crate::category::ChromeCallKind;
-use crate::collectives::MessageKernel;
-use crate::file_facts::FileFacts;
-use crate::flows::hops;
-use crate::launches::on_axis;
-use crate::ranks::{AssignedRanks, TraceWriter, jax_devices};
-use crate::recorder::EventRecorder;
-use crate::rows::{ChromeRow, ChromeRowKind, RowName, RowNumber, RowPlace};
+use super::ranks::{AssignedRanks, TraceWriter, jax_devices};
+use crate::events::{ChromeCallKind, FileFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
+use crate::recorder::{
+    AsyncCalls, ChromeRow, ChromeRowKind, EventRecorder, MessageKernel, RowName, RowNumber,
+    RowPlace, hops, on_axis,
+};
 
 /// The number of events after which the profiler of JAX stops writing JSON.
 const JAX_MAX_EVENTS: u64 = 1_000_000;
@@ -266,7 +262,7 @@ impl ChromeAssembly {
         let mut launches = std::mem::take(&mut self.recorder.launches);
         if !launches.are_stated() {
             let rows = &self.recorder.rows;
-            let row_of = |point: &crate::flows::FlowPoint| {
+            let row_of = |point: &crate::recorder::FlowPoint| {
                 let kind = if point.is_start() {
                     ChromeCallKind::Host
                 } else {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{RankId, WarningKind, Warnings};
 use callgrove_source::rank_in_text;
 
-use crate::track::TrackTable;
+use super::track::TrackTable;
 
 /// Largest number of tracks from one to its process. A circle of parents ends there too.
 const MAX_PARENTS: usize = 64;

@@ -7,9 +7,9 @@
 use callgrove_model::{CommKind, CounterId, RankId, ThreadId};
 use callgrove_source::EventPieces;
 
+use super::rows::RowNumber;
+use crate::events::TraceEvent;
 use crate::json::{JsonText, JsonValue};
-use crate::rows::RowNumber;
-use crate::trace_event::TraceEvent;
 
 /// The category of findings.
 const FINDING: &[u8] = b"callgrove_finding";

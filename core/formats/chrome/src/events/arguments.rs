@@ -2,8 +2,8 @@
 
 use callgrove_model::{CommKind, RankId};
 
+use super::trace_event::TraceEvent;
 use crate::json::JsonValue;
-use crate::trace_event::TraceEvent;
 
 /// The communicator of calls that state none.
 pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;

@@ -2,7 +2,7 @@
 
 use callgrove_model::FuncId;
 
-use crate::rows::{RowCall, RowNumber};
+use super::rows::{RowCall, RowNumber};
 
 /// A beginning or an end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

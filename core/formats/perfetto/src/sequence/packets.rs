@@ -4,15 +4,13 @@ use std::collections::HashMap;
 
 use callgrove_model::WarningKind;
 
+use super::event_reader::{TrackEventPlace, take_event};
+use super::sequence_state::Sequence;
 use crate::clocks::{ClockStamp, MONOTONIC, is_of_sequence};
-use crate::event_reader::{TrackEventPlace, take_event};
-use crate::proto::TracePacket;
-use crate::proto::TrackEvent;
-use crate::proto::{BadField, FieldValue, FieldWalk, signed};
+use crate::proto::{BadField, FieldValue, FieldWalk, TracePacket, TrackEvent, signed};
 use crate::recorder::TraceRecorder;
-use crate::sequence::Sequence;
 use crate::text::text;
-use crate::track::{ProcessFacts, ThreadFacts};
+use crate::tracks::{ProcessFacts, ThreadFacts};
 
 /// Packets in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

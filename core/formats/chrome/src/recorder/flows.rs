@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::rows::RowPlace;
+use super::rows::RowPlace;
 
 /// What a point is for its flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

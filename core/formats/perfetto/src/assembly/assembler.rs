@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, RankId, TimeNs, WarningKind, Warnings};
-use callgrove_source::{DecodedRun, LaneNumber, ListedCalls, RankEvents};
+use callgrove_source::{DecodedRun, LaneNumber, ListedCalls, RankEvents, RowCounts};
 
+use super::flows::{PlacedPoint, connect};
+use super::slices::{order, pair};
 use crate::clocks::{ClockPath, ClockStamp, TraceClocks};
-use crate::flows::{PlacedPoint, connect};
-use crate::lanes::{TrackLane, num_of_lanes, num_of_tracks};
-use crate::processes::Processes;
 use crate::recorder::{TraceRecorder, TrackFlow};
-use crate::slices::{order, pair};
-use crate::track::{END, EventList, Track};
+use crate::tracks::{END, EventList, Processes, Track, TrackLane};
 
 /// The rank and the lane of a track.
 #[derive(Clone, Copy)]
@@ -150,12 +148,8 @@ impl Assembly {
         let messages = std::mem::take(&mut recorder.messages);
         let placed = self.placed.iter();
         let lanes: Vec<_> = placed.map(|it| it.map(|it| (it.rank, it.lane))).collect();
-        let num_of_tracks = num_of_tracks(messages.iter().map(|it| it.track), lanes.len());
-        for ((rank, lane), num) in num_of_lanes(&lanes, &num_of_tracks) {
-            if let Some(events) = self.ranks.get_mut(&rank) {
-                events.reserve(lane, num, 0);
-            }
-        }
+        let counts = RowCounts::of(messages.iter().map(|it| it.track.index()), lanes.len());
+        counts.reserve_messages(&lanes, &mut self.ranks);
         for it in messages {
             let time = self.time(it.at);
             if let Some((events, lane)) = self.lane(it.track.index()) {

@@ -1,10 +1,9 @@
 //! The lanes of a file that Callgrove wrote.
 
-use std::collections::BTreeMap;
+use callgrove_source::RowCounts;
 
-use crate::assembly::ChromeAssembly;
-use crate::launches::on_axis;
-use crate::own_file::{OwnEventKind, OwnEvents};
+use super::assembler::ChromeAssembly;
+use crate::recorder::{OwnEventKind, OwnEvents, on_axis};
 
 impl ChromeAssembly {
     /// Adds what a file that Callgrove wrote states about lanes.
@@ -51,30 +50,10 @@ impl ChromeAssembly {
 
     /// Reserves memory for messages and samples, whose number is known.
     fn reserve(&mut self, own: &OwnEvents) {
-        let mut of_lane: BTreeMap<_, (usize, usize)> = BTreeMap::new();
-        let mut of_row = vec![(0, 0); self.lanes.len()];
-        for it in own.messages.iter() {
-            of_row
-                .get_mut(it.row.index())
-                .into_iter()
-                .for_each(|num| num.0 += 1);
-        }
-        for it in own.samples.iter() {
-            of_row
-                .get_mut(it.row.index())
-                .into_iter()
-                .for_each(|num| num.1 += 1);
-        }
-        for (lane, (num_messages, num_samples)) in self.lanes.iter().zip(of_row) {
-            if let Some(lane) = *lane {
-                let num = of_lane.entry(lane).or_default();
-                *num = (num.0 + num_messages, num.1 + num_samples);
-            }
-        }
-        for ((rank, lane), (num_messages, num_samples)) in of_lane {
-            if let Some(events) = self.events.get_mut(&rank) {
-                events.reserve(lane, num_messages, num_samples);
-            }
-        }
+        let num_rows = self.lanes.len();
+        let messages = RowCounts::of(own.messages.iter().map(|it| it.row.index()), num_rows);
+        messages.reserve_messages(&self.lanes, &mut self.events);
+        let samples = RowCounts::of(own.samples.iter().map(|it| it.row.index()), num_rows);
+        samples.reserve_samples(&self.lanes, &mut self.events);
     }
 }

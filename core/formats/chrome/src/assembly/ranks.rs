@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::RankId;
 use callgrove_source::rank_in_text;
 
-use crate::file_facts::FileFacts;
-use crate::recorder::EventRecorder;
-use crate::rows::RowName;
+use crate::events::FileFacts;
+use crate::recorder::{EventRecorder, RowName};
 
 /// What kind of program wrote the file, which decides what its processes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

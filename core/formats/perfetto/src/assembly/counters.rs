@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CounterId, RankId, WarningKind};
-use callgrove_source::LaneNumber;
+use callgrove_source::{LaneNumber, RowCounts};
 
-use crate::assembly::Assembly;
-use crate::lanes::{num_of_lanes, num_of_tracks};
-use crate::processes::Processes;
+use super::assembler::Assembly;
 use crate::recorder::{CounterValue, TraceRecorder, TrackSample};
+use crate::tracks::Processes;
 
 /// Name of a counter that has none.
 const NO_NAME: &str = "unnamed counter";
@@ -24,18 +23,13 @@ impl Assembly {
     ) {
         let samples = std::mem::take(&mut recorder.counters);
         let num_tracks = recorder.tracks.tracks.len();
-        let num_of_tracks = num_of_tracks(samples.iter().map(|it| it.track), num_tracks);
-        let has_samples = |track: &usize| num_of_tracks.get(*track).is_some_and(|num| *num > 0);
+        let counts = RowCounts::of(samples.iter().map(|it| it.track.index()), num_tracks);
         let lane_of = |track: usize| {
-            let track = Some(track).filter(has_samples)?;
+            let track = Some(track).filter(|track| counts.has_events(*track))?;
             self.lane_of_counter(track, recorder, (processes, main))
         };
         let lanes: Vec<_> = (0..num_tracks).map(lane_of).collect();
-        for (place, num) in num_of_lanes(&lanes, &num_of_tracks) {
-            if let Some(events) = self.ranks.get_mut(&place.0) {
-                events.reserve(place.1, 0, num);
-            }
-        }
+        counts.reserve_samples(&lanes, &mut self.ranks);
         let mut counters = BTreeMap::new();
         for sample in samples {
             let (time, track) = (self.time(sample.at), sample.track.index());

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use callgrove_model::{Property, RankId, TimeNs};
 use callgrove_source::LaneNumber;
 
-use crate::assembly::{Assembly, Placed};
+use super::assembler::{Assembly, Placed};
 use crate::own::OwnFactKind;
-use crate::processes::Processes;
 use crate::recorder::TraceRecorder;
-use crate::track::Track;
+use crate::tracks::{Processes, Track};
 
 impl Assembly {
     /// States the main thread of each rank, the names of threads, and what is known about processes. Returns the

@@ -2,8 +2,8 @@
 
 use callgrove_model::TimeNs;
 
-use crate::flows::FlowPoint;
-use crate::rows::RowNumber;
+use super::flows::FlowPoint;
+use super::rows::RowNumber;
 
 /// One end of a launch. Times are in nanoseconds since the time that the file states.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
