@@ -14,7 +14,9 @@ use callgrove_ad::{AdOptions, Instance, Pacing};
 use callgrove_benches::meter::{cpu_ns, peak_memory_bytes};
 use callgrove_benches::recorded_run::recorded_streams;
 use callgrove_detect::Params;
-use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions};
+use callgrove_provdb::AccessMode;
+use callgrove_provdb_net::RemoteOptions;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{ServerState, StateOptions};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         num_shards: None,
         remote: RemoteOptions::default(),
     };
-    let store = rest.get(1).map(|url| callgrove_provdb::open(url, &open));
+    let store = rest
+        .get(1)
+        .map(|url| callgrove_provdb_stores::open(url, &open));
     let options = AdOptions::new(params, Pacing::Lockstep)?;
     let server = Arc::new(ServerState::new(StateOptions {
         fold_on_sync: true,

@@ -24,8 +24,8 @@ use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
     ThreadId, TimeNs, Warnings,
 };
-use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{Hello, ModelExchange as _, ServerState, StateOptions};
+use callgrove_pserver_net::{ExchangeOptions, connect};
 use callgrove_source::{EventStream, Next, SourceError};
 
 const NUM_FUNCTIONS: u32 = 10;

@@ -4,7 +4,8 @@ use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_provdb::{Collection, Document, OpenOptions, open};
+use callgrove_provdb::{Collection, Document};
+use callgrove_provdb_stores::{OpenOptions, open};
 
 use crate::support::{command, example, start, stdout};
 

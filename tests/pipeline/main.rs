@@ -9,7 +9,7 @@ mod finding;
 mod hostile;
 mod kills;
 #[cfg(unix)]
-#[path = "../../core/provdb/tests/support/postgres_server.rs"]
+#[path = "../../core/provdb/stores/tests/support/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the store use more of it")]
 mod postgres_server;
 mod relay;

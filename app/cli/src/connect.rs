@@ -1,7 +1,9 @@
 //! Tokens, certificates and databases, from the command line.
 
 use anyhow::Result;
-use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions};
+use callgrove_provdb::AccessMode;
+use callgrove_provdb_net::RemoteOptions;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};

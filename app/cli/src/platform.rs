@@ -58,7 +58,7 @@ fn kind_of(named: &str) -> PathKind {
     let path = Path::new(named);
     if named.starts_with(RECORDED_TREES) {
         PathKind::Trace
-    } else if is_server(named) || callgrove_provdb::is_database(path) {
+    } else if is_server(named) || callgrove_provdb_stores::is_database(path) {
         PathKind::Records
     } else {
         PathKind::Trace

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgrove_provdb::{AccessMode, OpenOptions};
+use callgrove_provdb::AccessMode;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientOptions};
@@ -94,7 +95,7 @@ fn api_of_database(url: &str) -> Result<Api, PipelineError> {
         mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
     };
-    let mut store = callgrove_provdb::open(url, &options)?;
+    let mut store = callgrove_provdb_stores::open(url, &options)?;
     let now_ms = MonotonicClock::new().now_ms();
     let hub = Arc::new(Hub::new(now_ms));
     hub.publish(&recorded_overview::packet(store.as_mut(), now_ms)?);

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, Store};
+use callgrove_provdb::{AccessMode, ProvDbError, Store};
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_server::api::Documents;
 
 use crate::error::PipelineError;
@@ -18,7 +19,7 @@ const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 /// Opens the database. A writer waits for one that has not started yet, and calls `report` once with the reason.
 ///
 /// # Errors
-/// As [`callgrove_provdb::open`].
+/// As [`callgrove_provdb_stores::open`].
 pub fn open_store(
     url: &str,
     options: &OpenOptions,
@@ -27,7 +28,7 @@ pub fn open_store(
     let start = Instant::now();
     let mut is_reported = false;
     loop {
-        match callgrove_provdb::open(url, options) {
+        match callgrove_provdb_stores::open(url, options) {
             Err(error @ ProvDbError::Unreachable { .. })
                 if options.mode == AccessMode::ReadWrite && start.elapsed() < STARTUP_WAIT =>
             {
@@ -80,7 +81,9 @@ fn is_of_connection(error: &PipelineError) -> bool {
 /// Returns the database for the JSON interface.
 pub fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, options) = (url.to_owned(), for_reading(options));
-    Documents::new(MAX_QUERIES, move || callgrove_provdb::open(&url, &options))
+    Documents::new(MAX_QUERIES, move || {
+        callgrove_provdb_stores::open(&url, &options)
+    })
 }
 
 /// Returns the options to read a database that options for a writer name.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use callgrove_model::{Forest, FunctionName, Progress, thousands};
-use callgrove_provdb::{Collection, Filter, OpenOptions, Query, Store, TreeRecord};
+use callgrove_provdb::{Collection, Filter, Query, Store, TreeRecord};
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{ModelPublication, MonotonicClock, PserverError, ServerState};
 use callgrove_server::ServerError;
 use callgrove_server::background::Background;
@@ -45,7 +46,7 @@ impl TreeLearner {
         let problem = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
-            store: callgrove_provdb::open(url, &for_reading(options))?,
+            store: callgrove_provdb_stores::open(url, &for_reading(options))?,
             learned_models: BTreeMap::new(),
             num_seen: 0,
         };

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::Store;
-use callgrove_pserver::net::Poster;
 use callgrove_pserver::{MonotonicClock, ServerState};
+use callgrove_pserver_net::Poster;
 
 use crate::ServerError;
 use crate::background::Background;

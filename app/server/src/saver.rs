@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use callgrove_incidents::IncidentDocument;
 use callgrove_provdb::{Document, ProvDbError, Store};
-use callgrove_pserver::{
-    GlobalDocuments, IncidentDocument, MonotonicClock, ServerState, TrendDocument,
-};
+use callgrove_pserver::{GlobalDocuments, MonotonicClock, ServerState, TrendDocument};
 
 use crate::ServerError;
 use crate::monitoring::{DatabaseHealth, PanicGuard};

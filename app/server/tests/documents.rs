@@ -6,7 +6,8 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use callgrove_provdb::{AccessMode, Collection, Document, OpenOptions, open};
+use callgrove_provdb::{AccessMode, Collection, Document};
+use callgrove_provdb_stores::{OpenOptions, open};
 use callgrove_server::api::{Api, Documents, Live, MAX_LIMIT};
 use callgrove_server::client::{Client, ClientError, ClientOptions};
 use callgrove_server::{RunningServer, recorded_overview};

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use callgrove_model::{RankId, RunIdentity};
-use callgrove_provdb::OpenOptions;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{ServerState, StateOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::Keeper;
@@ -95,6 +95,6 @@ fn a_run_can_be_joined_after_statistics_were_saved_without_one() {
     let program = r#"{"command_lines":["lmp"],"executables":[],"ranks":{}}"#;
     let run = format!(r#"{{"programs":{{"0":{program}}}}}"#);
     let run: RunIdentity = serde_json::from_str(&run).unwrap();
-    let mut store = callgrove_provdb::open(&path, &OpenOptions::default()).unwrap();
+    let mut store = callgrove_provdb_stores::open(&path, &OpenOptions::default()).unwrap();
     assert_eq!(store.join_run(&run).unwrap(), run);
 }

@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use callgrove_model::RankId;
-use callgrove_provdb::net::{ProvDbService, ReadPolicy, ServedStore};
-use callgrove_provdb::{
-    AccessMode, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
-};
+use callgrove_provdb::{AccessMode, Collection, Document, ProvDbError, Query};
+use callgrove_provdb_net::{ProvDbService, ReadPolicy, RemoteOptions, ServedStore};
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{MonotonicClock, ServerState, StateOptions};
 use callgrove_server::Credential;
 use callgrove_server::hub::Hub;
@@ -166,7 +165,7 @@ enum Disk {
 /// Starts a served database whose disk behaves as `disk` says.
 fn serve(folder: &Path, disk: &Arc<Mutex<Disk>>) -> (RunningServer, ServedStore) {
     let place = folder.to_string_lossy().into_owned();
-    let store = callgrove_provdb::open(&place, &OpenOptions::default()).unwrap();
+    let store = callgrove_provdb_stores::open(&place, &OpenOptions::default()).unwrap();
     let disk = Arc::clone(disk);
     let before_put = move || {
         while *disk.lock().unwrap() == Disk::Stalls {
@@ -185,7 +184,7 @@ fn serve(folder: &Path, disk: &Arc<Mutex<Disk>>) -> (RunningServer, ServedStore)
         mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
     };
-    let open_reader = move || callgrove_provdb::open(&place, &options);
+    let open_reader = move || callgrove_provdb_stores::open(&place, &options);
     let (service, served) =
         ProvDbService::serve(store, open_reader, ReadPolicy::QueriesOnly).unwrap();
     let monitored = Monitored {
@@ -229,7 +228,7 @@ fn a_served_database_counts_documents_and_requests() {
         },
         ..OpenOptions::default()
     };
-    let mut client = callgrove_provdb::open(server.url(), &options).unwrap();
+    let mut client = callgrove_provdb_stores::open(server.url(), &options).unwrap();
     let document = |key: &str, json: &str| {
         Document::from_json(Collection::Anomalies, 0, key.to_owned(), json.to_owned())
     };

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity};
-use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
     Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };
+use callgrove_pserver_net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_server::Credential;
 use callgrove_server::api::{self, Api, Live, TreeModelRegistry};
 use callgrove_server::client::{Client, ClientOptions};

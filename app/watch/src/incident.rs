@@ -1,9 +1,9 @@
 //! An incident as recorded by the parameter server, and its sentence.
 
 use callgrove_causes::CauseKind;
+use callgrove_incidents::{IncidentRecord, MessageEnd};
 use callgrove_model::{DurationNs, FunctionName, RankId};
 use callgrove_provdb::{CommType, CommWindowEntry};
-use callgrove_pserver::record::{IncidentRecord, MessageEnd};
 use callgrove_query::{IncidentFacts, RootFacts};
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use callgrove_incidents::IncidentRecord;
 use callgrove_provdb::Collection;
 use callgrove_pserver::packet::Packet;
-use callgrove_pserver::record::IncidentRecord;
 
 use crate::command::WatchCommand;
 use crate::document::ExecutionDocument;

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
 use callgrove_benches::recorded_run::recorded_streams;
 use callgrove_detect::{Algorithm, Params};
-use callgrove_provdb::{AccessMode, Collection, OpenOptions, Query, RemoteOptions};
+use callgrove_provdb::{AccessMode, Collection, Query};
+use callgrove_provdb_net::RemoteOptions;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{Retention, ServerState, StateOptions};
 use serde_json::Value;
 
@@ -84,8 +86,8 @@ fn detect(streams: Vec<Stream>, algorithm: Algorithm) -> Result<Vec<RecordedFind
         num_shards: None,
         remote: RemoteOptions::default(),
     };
-    let mut store = callgrove_provdb::open(&url, &open)?;
-    let written = callgrove_provdb::open(&url, &open)?;
+    let mut store = callgrove_provdb_stores::open(&url, &open)?;
+    let written = callgrove_provdb_stores::open(&url, &open)?;
     let session = Box::new(server.session());
     Instance::start(streams, options, session, Some(written), "detectors")?
         .run(|_| ControlFlow::Continue(()))?;

@@ -3,8 +3,9 @@
 
 use std::cmp::Reverse;
 
+use callgrove_incidents::OwnTimeEntry;
 use callgrove_model::{DurationNs, FuncId, StepId, TimeNs};
-use callgrove_pserver::{OwnTimeEntry, TimeWindow};
+use callgrove_trends::TimeWindow;
 
 use crate::by_function::{EndedExecution, ExecPosition, ExecutionsByFunction};
 use crate::functions::InstanceFunctions;

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use callgrove_incidents::{MessageEntry, StallEntry, StallSummary};
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
-use callgrove_pserver::{MessageEntry, StallEntry, StallSummary};
 
 use crate::by_function::ExecPosition;
 use crate::gaps::GapTracker;

@@ -1,4 +1,6 @@
-//! The files and threads of this machine, for reading runs ([`FileSystem`], [`Workers`]).
+//! This machine: its files and threads, for reading runs ([`FileSystem`], [`Workers`]), and the memory of this process.
+
+mod resident_memory;
 
 use std::fs::{self, File};
 use std::io;
@@ -8,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
+
+pub use resident_memory::resident_bytes;
 
 /// The files of this machine.
 #[derive(Clone, Copy, Debug, Default)]

@@ -38,6 +38,7 @@ mod metadata;
 mod names;
 mod open_calls;
 mod packed;
+pub mod pairs;
 mod progress;
 mod rank_builder;
 mod real;

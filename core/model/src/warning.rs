@@ -107,10 +107,11 @@ impl fmt::Display for WarningKind {
             Self::StepMissing => "steps of a live stream are missing",
             Self::FileMissing => "files of events are missing; the others were read",
             Self::PacketsDropped => {
-                "places where the tracer dropped packets, whose events are missing"
+                "places where the tracer dropped packets, whose events are missing: record with a larger buffer"
             }
             Self::StateLost => {
-                "packets that need what the tracer stated in dropped packets, left out until it repeated that"
+                "packets left out, since the names or clocks that they refer to were in dropped packets: record with a \
+                 larger buffer"
             }
             Self::BadRow => "events that are damaged or have impossible values, left out",
             Self::UnknownName => "names used but never announced",

@@ -1,10 +1,5 @@
 //! The fields that stores keep in separate columns, so that filters on them need not parse JSON.
 
-#![cfg_attr(
-    not(any(feature = "sqlite", feature = "postgres")),
-    expect(dead_code, reason = "engines read them")
-)]
-
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -13,14 +8,17 @@ use crate::{ExecutionRecord, MetadataRecord, TreeRecord};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnKind {
+pub enum ColumnKind {
+    /// An integer of 64 bits.
     Int,
+    /// A double.
     Real,
+    /// A text.
     Text,
 }
 
 /// The columns, by their names in the schemas.
-pub(crate) const COLUMNS: [(&str, ColumnKind); 9] = [
+pub const COLUMNS: [(&str, ColumnKind); 9] = [
     ("pid", ColumnKind::Int),
     ("rid", ColumnKind::Int),
     ("fid", ColumnKind::Int),
@@ -34,22 +32,25 @@ pub(crate) const COLUMNS: [(&str, ColumnKind); 9] = [
 
 /// Returns all columns of a table except `id`, in order. The text comes last, so that scans of the other columns skip
 /// the overflow pages.
-pub(crate) fn names_with_key_and_doc() -> Vec<&'static str> {
+pub fn names_with_key_and_doc() -> Vec<&'static str> {
     let names = COLUMNS.iter().map(|(name, _)| *name);
     std::iter::once("key").chain(names).chain(["doc"]).collect()
 }
 
 /// A value of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ColumnValue<'a> {
+pub enum ColumnValue<'a> {
+    /// An integer; null if the document has none.
     Int(Option<i64>),
+    /// A double; null if the document has none.
     Real(Option<f64>),
+    /// A text; null if the document has none.
     Text(Option<&'a str>),
 }
 
 /// The values of a document's columns; null if the document has no such field.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct Columns {
+pub struct Columns {
     #[serde(rename = "__id")]
     has_id: Option<serde::de::IgnoredAny>,
     pid: Option<i64>,
@@ -137,7 +138,7 @@ impl Columns {
     }
 
     /// Returns the values in the order of [`COLUMNS`].
-    pub(crate) fn values(&self) -> [ColumnValue<'_>; 9] {
+    pub fn values(&self) -> [ColumnValue<'_>; 9] {
         use ColumnValue::{Int, Real, Text};
         [
             Int(self.pid),
@@ -167,7 +168,7 @@ fn has_nul(json: &str) -> bool {
 }
 
 /// Returns the document with the `__id` that its store assigned.
-pub(crate) fn with_id(json: &str, id: i64) -> String {
+pub fn with_id(json: &str, id: i64) -> String {
     let fields = json.strip_prefix('{').unwrap_or(json);
     let comma = if fields.trim_start().starts_with('}') {
         ""

@@ -158,11 +158,10 @@ impl Document {
     }
 
     /// Returns the values of its columns; this also validates the document.
-    #[cfg_attr(
-        not(any(test, feature = "sqlite", feature = "postgres")),
-        expect(dead_code, reason = "engines read them")
-    )]
-    pub(crate) fn read_columns(&self) -> Result<Columns, ProvDbError> {
+    ///
+    /// # Errors
+    /// [`ProvDbError::BadDocument`].
+    pub fn read_columns(&self) -> Result<Columns, ProvDbError> {
         let columns = Columns::of(&self.json, self.columns.as_ref());
         columns.map_err(|cause| bad(self.collection, &self.key, &cause))
     }

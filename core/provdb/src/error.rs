@@ -18,14 +18,6 @@ pub enum ProvDbError {
         /// The location, without secrets.
         url: String,
     },
-    /// This program was built without support for this kind of store.
-    #[error("this program was built without the feature `{feature}`, which {url} needs")]
-    NotBuilt {
-        /// The missing feature of this crate.
-        feature: &'static str,
-        /// The location, without secrets.
-        url: String,
-    },
     /// The document is invalid for every store.
     #[error("{cause}: fix the document {key} of {collection}")]
     BadDocument {

@@ -1,10 +1,5 @@
 //! Bounds that end the read of a store before its answer is complete: time, size, or a client that has gone.
 
-#![cfg_attr(
-    not(any(test, feature = "net", feature = "postgres", feature = "sqlite")),
-    expect(dead_code, reason = "engines and servers read them")
-)]
-
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,27 +76,24 @@ impl ReadBounds {
     }
 
     /// Marks the read as finished, so that it cannot be interrupted any more, and returns whether it was.
-    #[cfg(feature = "net")]
-    pub(crate) fn finish(&self) -> bool {
+    pub fn finish(&self) -> bool {
         let mut hook = self.interruption.hook();
         hook.take();
         self.is_interrupted()
     }
 
     /// Sets the `hook` that is called when the read is interrupted. It must not block.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn on_interrupt(&self, hook: impl FnOnce() + Send + 'static) {
+    pub fn on_interrupt(&self, hook: impl FnOnce() + Send + 'static) {
         *self.interruption.hook() = Some(Box::new(hook));
     }
 
     /// Returns the limits of the read.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn limits(&self) -> ReadLimits {
+    pub fn limits(&self) -> ReadLimits {
         self.limits
     }
 
     /// Returns whether the read must end now.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.is_interrupted() || self.is_late()
     }
 
@@ -114,8 +106,10 @@ impl ReadBounds {
     }
 
     /// Returns an error if the read must end now.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn check(&self) -> Result<(), ProvDbError> {
+    ///
+    /// # Errors
+    /// As [`ReadBounds::failure`].
+    pub fn check(&self) -> Result<(), ProvDbError> {
         if self.is_over() {
             return Err(self.failure());
         }
@@ -123,7 +117,7 @@ impl ReadBounds {
     }
 
     /// Returns why the read ended, after an engine reported that it was ended.
-    pub(crate) fn failure(&self) -> ProvDbError {
+    pub fn failure(&self) -> ProvDbError {
         // A read may be interrupted because of its time limit.
         if self.is_interrupted() && !self.is_late() {
             ProvDbError::Interrupted
@@ -135,8 +129,10 @@ impl ReadBounds {
     }
 
     /// Returns an error if an answer of this size is too large.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn check_size(&self, num_rows: usize, num_bytes: usize) -> Result<(), ProvDbError> {
+    ///
+    /// # Errors
+    /// [`ProvDbError::AnswerTooLarge`].
+    pub fn check_size(&self, num_rows: usize, num_bytes: usize) -> Result<(), ProvDbError> {
         let sizes = [
             ("bytes", num_bytes, self.limits.num_bytes),
             ("rows", num_rows, self.limits.num_rows),

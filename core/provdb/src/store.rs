@@ -1,12 +1,12 @@
-//! The interface of every store, and the options to open one.
+//! The interface of every store.
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use callgrove_model::RunIdentity;
 
-use crate::{Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, run};
+use crate::run::{RUN_STATE, parse_run};
+use crate::{Collection, Document, ProvDbError, Query, ReadBounds, SqlTable};
 
 /// Number of documents fetched together: enough to amortize the round trip, few enough for memory.
 const DOCUMENTS_PER_FETCH: usize = 64;
@@ -130,9 +130,9 @@ pub trait Store: Send {
     /// # Errors
     /// The place cannot be read.
     fn run(&mut self) -> Result<Option<RunIdentity>, ProvDbError> {
-        let bytes = self.state(run::STATE)?;
+        let bytes = self.state(RUN_STATE)?;
         bytes
-            .map(|it| run::parse(&it, "the provenance database"))
+            .map(|it| parse_run(&it, "the provenance database"))
             .transpose()
     }
 
@@ -188,30 +188,8 @@ pub enum AccessMode {
     ReadOnly,
 }
 
-/// Options for opening a store.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// The access mode.
-    pub mode: AccessMode,
-    /// Number of SQLite shards, 1 to 64. `None` adopts that of an existing database, and creates a new one with a
-    /// single shard. An existing database with another number is refused. Servers ignore it.
-    pub num_shards: Option<u32>,
-    /// For servers: `http(s)://`; the certificates also for `postgres://`.
-    pub remote: RemoteOptions,
-}
-
-/// Options for reaching a server.
-#[derive(Clone, Debug, Default)]
-pub struct RemoteOptions {
-    /// The credential shown to the server.
-    #[cfg(feature = "net")]
-    pub credential: Option<callgrove_net::Credential>,
-    /// Certificates (PEM) that sign the server's, instead of the public authorities.
-    pub ca_file: Option<PathBuf>,
-}
-
 /// Returns a URL without user, password and parameters, for messages.
-pub(crate) fn without_secrets(url: &str) -> String {
+pub fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };

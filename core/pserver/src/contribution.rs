@@ -6,11 +6,11 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::OnceLock;
 
 use callgrove_detect::{Distribution, FuncModel, Histogram, RecentPValues};
+use callgrove_incidents::{StallSummary, StallSummaryKey};
 use callgrove_model::{FuncId, StepId};
 
-use crate::incident::StallSummaryKey;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{FinalAnomalies, PserverError, StallSummary, StepReport, TreePValues};
+use crate::{FinalAnomalies, PserverError, StepReport, TreePValues};
 
 /// Models and statistics that merge in any order. Histograms and counts merge exactly, moments up to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -274,7 +274,7 @@ impl ModelKind {
 const MOMENTS_BYTES: usize = 160;
 
 /// Returns an upper bound of its size on the wire in bytes: at most ten for an index, and eight for ln p.
-pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
+pub fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
     let bytes = |(name, recent): (&String, &RecentPValues)| {
         name.len() + MOMENTS_BYTES + 18 * recent.small().len()
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_incidents::FunctionNames;
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId, fnv1a};
 
 use crate::PserverError;
@@ -112,6 +113,12 @@ impl FunctionTable {
             fid = FuncId((fid.0 + 1) & LAST_FID);
         }
         fid
+    }
+}
+
+impl FunctionNames for FunctionTable {
+    fn name(&self, fid: FuncId) -> &str {
+        self.get(fid).map_or("", |(_, name)| name)
     }
 }
 

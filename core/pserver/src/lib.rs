@@ -1,14 +1,14 @@
 //! The parameter server: merges the models and statistics of all AD instances.
 //!
 //! ```text
-//! AD instance ─ ModelExchange ─ ExchangeSession ─ Transport ─┬─ InProcess ─────┬─ ServerState ─┬─ models back
-//!                               keeps what the               └─ gRPC (`net`) ──┘   partial     ├─ packets to viewers
-//!                               server lacks                                       states      └─ documents, incidents, trends, saved state
+//! AD instance ─ ModelExchange ─ ExchangeSession ─ Transport ─┬─ InProcess ──────────────────┬─ ServerState ─┬─ models back
+//!                               keeps what the               └─ gRPC (core/pserver/net) ────┘   partial     ├─ packets to viewers
+//!                               server lacks                                                    states      └─ documents, incidents, trends, saved state
 //! ```
 //!
-//! Without the feature `net` nothing here opens a socket. An instance adds [`Contribution`]s, and so does a server's
-//! partial state. Contributions merge in any order and grouping, so a session can send lost data again, merged or in
-//! parts.
+//! Nothing here opens a socket. An instance adds [`Contribution`]s, and so does a server's partial state. Contributions
+//! merge in any order and grouping, so a session can send lost data again, merged or in parts. Incidents are those of
+//! `core/incidents`, trends those of `core/trends`.
 
 #![cfg_attr(
     not(test),
@@ -27,14 +27,10 @@ mod exchange_session;
 mod final_anomalies;
 mod functions;
 mod in_process;
-mod incident;
 mod model_exchange;
 mod monotonic_clock;
-#[cfg(feature = "net")]
-pub mod net;
 pub mod overview;
 pub mod packet;
-mod pairs;
 mod protocol;
 pub mod record;
 mod report;
@@ -44,16 +40,12 @@ mod tree_model_book;
 mod tree_p_values;
 mod trend;
 
-pub use callgrove_trends::TimeWindow;
-pub use contribution::Contribution;
+pub use contribution::{Contribution, tree_p_values_bytes};
 pub use error::{PserverError, Refusal};
 pub use exchange_session::ExchangeSession;
 pub use final_anomalies::FinalAnomalies;
 pub use functions::{FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
-pub use incident::{
-    IncidentDocument, MessageEntry, OwnTimeEntry, StallEntry, StallSummary, StallSummaryKey,
-};
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{

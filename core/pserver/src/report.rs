@@ -1,10 +1,11 @@
 //! The report of an AD instance on one I/O step: the profile of its functions, their anomalies, and its counters.
 
 use callgrove_detect::Moments;
+use callgrove_incidents::StallSummary;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::{StallSummary, TreePValues};
+use crate::TreePValues;
 
 /// The report on one I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]

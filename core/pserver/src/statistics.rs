@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::Moments;
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{FuncId, ProgramId, RankId, Real, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
-use crate::pairs;
 use crate::{AnomalySummary, StepReport, TreePValues};
-use callgrove_model::Real;
 
 /// Minimum ratio of the sizes of two maps at which key lookups are faster than a merge of the sorted maps.
 const MERGE_RATIO: usize = 8;

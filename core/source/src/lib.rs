@@ -41,7 +41,7 @@ pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
 pub use ordering::{
     DecodedRun, EventPieces, FileDecoder, LaneIdentity, LaneNumber, ListedCalls, OpenDecoder,
-    OrderingStream, RankEvents, decoded_file,
+    OrderingStream, RankEvents, RowCounts, decoded_file,
 };
 pub use rank_in_name::{rank_in_name, rank_in_text};
 pub use read::{check_ranks, read_parts};

@@ -19,6 +19,7 @@ pub(super) const PURE: &[&str] = &[
     "core/patterns/",
     "core/trends/",
     "core/compare/",
+    "core/incidents/",
     "core/export/",
     "ml/trees/",
     "ml/map/",

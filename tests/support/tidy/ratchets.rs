@@ -37,8 +37,8 @@ const RATCHETS: &[Ratchet] = &[
     },
     Ratchet {
         what: "lines of code of a crate, without tests",
-        // core/pserver, and core/provdb after it. All others have less than 6,000.
-        limit: 7_193,
+        // app/cli, and app/session after it.
+        limit: 5_909,
         remedy: "split it by subjects",
         measure: largest_crate,
     },
@@ -64,7 +64,7 @@ const RATCHETS: &[Ratchet] = &[
     Ratchet {
         what: "words of the private language",
         // Names that are stored or sent, tables that programs print, and words in their plain sense.
-        limit: 43,
+        limit: 38,
         remedy: "say it as engineers of the field do (tests/support/tidy/prose.rs)",
         measure: private_words,
     },

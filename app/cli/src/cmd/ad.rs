@@ -8,7 +8,7 @@ use callgrove_model::thousands;
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::ModelExchange;
-use callgrove_pserver::net::{ExchangeOptions, connect};
+use callgrove_pserver_net::{ExchangeOptions, connect};
 use serde_json::json;
 
 use crate::ad_settings::{instance_options, open_streams};

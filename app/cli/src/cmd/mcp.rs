@@ -74,7 +74,7 @@ fn find_records(wanted: &WantedRecords) -> Result<FoundRecords> {
         credential(&connect)?,
         &connect.ca,
     );
-    let mut store = callgrove_provdb::open(&wanted.database, &options)?;
+    let mut store = callgrove_provdb_stores::open(&wanted.database, &options)?;
     let mut query = Query::all(wanted.collection.parse()?);
     query.filter = wanted.filter.as_deref().map(Filter::parse).transpose()?;
     check_fields(store.as_mut(), &query, &[])?;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use callgrove_pipeline::{documents, open_store};
-use callgrove_provdb::net::{ProvDbService, ReadPolicy};
-use callgrove_provdb::{AccessMode, OpenOptions};
+use callgrove_provdb::AccessMode;
+use callgrove_provdb_net::{ProvDbService, ReadPolicy};
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{RunningServer, grpc};
@@ -44,7 +45,7 @@ fn serve(location: &str, args: &ProvDbServerArgs) -> Result<()> {
             ..OpenOptions::default()
         },
     );
-    let open_reader = move || callgrove_provdb::open(&to_open, &to_read);
+    let open_reader = move || callgrove_provdb_stores::open(&to_open, &to_read);
     let policy = if args.allow_sql {
         ReadPolicy::PlainSql
     } else {

@@ -10,8 +10,8 @@ use callgrove_pipeline::{
     tree_model_registry,
 };
 use callgrove_provdb::{AccessMode, Store};
-use callgrove_pserver::net::{Poster, PosterOptions, service};
 use callgrove_pserver::{LEASE_MS, MonotonicClock, ServerState};
+use callgrove_pserver_net::{Poster, PosterOptions, service};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd};

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         credential(&args.connect)?,
         &args.connect.ca,
     );
-    let mut store = callgrove_provdb::open(&args.provdb, &options)?;
+    let mut store = callgrove_provdb_stores::open(&args.provdb, &options)?;
     if let Some(sql) = &args.sql {
         return write_sql_rows(store.find_plain_sql(sql)?, &destination);
     }

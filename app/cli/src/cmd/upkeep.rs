@@ -3,7 +3,7 @@
 use anyhow::Result;
 use callgrove_model::thousands;
 use callgrove_provdb::Collection;
-use callgrove_provdb::upkeep::{
+use callgrove_provdb_stores::upkeep::{
     BackupSummary, CompactSummary, RetentionMode, RetentionRules, RetentionSummary, UpgradeSummary,
     back_up, compact, retain, upgrade,
 };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use callgrove_provdb::net::ReaderPool;
 use callgrove_provdb::{ProvDbError, ReadLimits, Store};
+use callgrove_provdb_net::ReaderPool;
 
 use super::error::ApiError;
 

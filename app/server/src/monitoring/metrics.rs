@@ -5,9 +5,9 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
+use callgrove_local::resident_bytes;
 use callgrove_model::ProgramId;
-use callgrove_provdb::net::ServedMonitor;
-use callgrove_provdb::resident_bytes;
+use callgrove_provdb_net::ServedMonitor;
 use callgrove_pserver::{EXCHANGE_BOUNDS, ExchangeTimes, ProgramTally, RunTally};
 
 use super::monitored::Monitored;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_provdb::net::ServedMonitor;
+use callgrove_provdb_net::ServedMonitor;
 use callgrove_pserver::{MonotonicClock, RunTally, ServerState};
 
 use super::document_counts::DocumentCounts;

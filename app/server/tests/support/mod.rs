@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use axum::Router;
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
-use callgrove_provdb::OpenOptions;
+use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{
     AnomalySummary, FunctionReport, Hello, ModelExchange, ServerState, StepReport,
 };
@@ -274,7 +274,7 @@ pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, functi
         step: StepId(7),
         functions: vec![function],
         counters: Vec::new(),
-        stall_summary: callgrove_pserver::StallSummary::default(),
+        stall_summary: callgrove_incidents::StallSummary::default(),
         tree_p_values: callgrove_pserver::TreePValues::new(),
     };
     exchange.sync_and_report(Vec::new(), &[report]).unwrap();
@@ -288,6 +288,6 @@ pub fn saved_in(path: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> KeeperC
         interval: Duration::from_millis(10),
         hub: Arc::clone(hub),
         posters: Vec::new(),
-        store: Some(callgrove_provdb::open(path, &OpenOptions::default()).unwrap()),
+        store: Some(callgrove_provdb_stores::open(path, &OpenOptions::default()).unwrap()),
     }
 }

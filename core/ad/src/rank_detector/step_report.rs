@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::Moments;
+use callgrove_incidents::{OwnTimeEntry, StallSummary};
 use callgrove_model::FuncId;
 use callgrove_pserver::{
-    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, OwnTimeEntry, StallSummary,
-    StepReport, TreePValues,
+    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, StepReport, TreePValues,
 };
 
 use super::RankDetector;

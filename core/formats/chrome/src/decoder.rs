@@ -9,7 +9,7 @@ use callgrove_source::{DecodedRun, FileDecoder, Input, SourceError};
 use crate::assembly::assemble;
 use crate::document::ChromeDocument;
 use crate::error::ChromeError;
-use crate::file_facts::FileFacts;
+use crate::events::FileFacts;
 use crate::json::TextWindow;
 use crate::recorder::EventRecorder;
 use crate::text_reader::TextReader;

@@ -9,10 +9,9 @@
 use callgrove_model::WarningKind;
 use memchr::memmem;
 
-use crate::file_facts::FileFacts;
+use crate::events::{FileFacts, TraceEvent};
 use crate::json::{JsonCursor, JsonFault, JsonValue, TextWindow, ValueSkipper};
 use crate::recorder::EventRecorder;
-use crate::trace_event::TraceEvent;
 
 /// The key of the events.
 const EVENTS_KEY: &[u8] = b"traceEvents";

@@ -41,26 +41,15 @@
     clippy::cast_lossless
 )]
 
-mod arguments;
 mod assembly;
-mod async_calls;
-mod category;
-mod collectives;
 mod decoder;
 mod document;
 mod error;
-mod file_facts;
-mod flows;
+mod events;
 mod format;
 mod json;
-mod launches;
-mod own_file;
-mod own_lanes;
-mod ranks;
 mod recorder;
-mod rows;
 mod text_reader;
-mod trace_event;
 
 pub use error::ChromeError;
 pub use format::ChromeFormat;

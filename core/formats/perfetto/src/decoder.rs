@@ -10,7 +10,7 @@ use ruzstd::decoding::StreamingDecoder;
 use crate::assembly::assemble;
 use crate::error::PerfettoError;
 use crate::proto::{PacketFault, PacketReader, count};
-use crate::state::{PackedPackets, TraceState};
+use crate::sequence::{PackedPackets, TraceState};
 
 /// Number of bytes of packets that are decoded at once.
 const BYTES_AT_ONCE: u64 = 4 << 20;

@@ -14,7 +14,7 @@
 //! What a sequence of packets refers to (names, defaults, clocks) is its own, and is lost if the tracer drops packets; then
 //! packets are counted and left out until the sequence begins again.
 //!
-//! Layouts: `protos/perfetto/trace` of Perfetto; conventions: the sources that `lanes` and `conventions` name.
+//! Layouts: `protos/perfetto/trace` of Perfetto; conventions: the sources that `tracks/lanes.rs` and `sequence/conventions.rs` name.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -26,25 +26,15 @@
 
 mod assembly;
 mod clocks;
-mod conventions;
-mod counters;
 mod decoder;
 mod error;
-mod event_reader;
-mod flows;
 mod format;
-mod lane_facts;
-mod lanes;
-mod legacy;
 mod own;
-mod processes;
 mod proto;
 mod recorder;
 mod sequence;
-mod slices;
-mod state;
 mod text;
-mod track;
+mod tracks;
 
 pub use error::PerfettoError;
 pub use format::PerfettoFormat;

@@ -11,7 +11,7 @@ use callgrove_source::EventPieces;
 use crate::clocks::{ClockStamp, TraceClocks};
 use crate::own::OwnFact;
 use crate::text::text;
-use crate::track::{END, NO_EVENT, TrackNumber, TrackTable};
+use crate::tracks::{END, NO_EVENT, TrackNumber, TrackTable};
 
 /// A point of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct TrackFlow {
     pub(crate) id: u64,
     pub(crate) track: usize,
     pub(crate) at: ClockStamp,
-    /// The slice that begins with it, as index of the track, or [`NO_EVENT`](crate::track::NO_EVENT).
+    /// The slice that begins with it, as index of the track, or [`NO_EVENT`](crate::tracks::NO_EVENT).
     pub(crate) event: u32,
     pub(crate) ends: bool,
 }

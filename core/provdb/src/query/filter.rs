@@ -105,7 +105,7 @@ pub enum Op {
 
 impl Op {
     /// Returns the operator as it is written, here and in SQL.
-    pub(crate) fn symbol(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             Self::Eq => "=",
             Self::Ne => "!=",

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
+use callgrove_incidents::bound_stall_summaries;
 use callgrove_model::FuncId;
 
 use crate::Contribution;
-use crate::incident::bound_stall_summaries;
 use crate::protocol::Retention;
 use crate::statistics::bound_steps;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments};
+use callgrove_incidents::IncidentBook;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use crate::contribution::{merge_learnt, merge_model};
 use crate::functions::FunctionTable;
-use crate::incident::IncidentBook;
 use crate::statistics::{
     Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
 };

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_incidents::FunctionNames as _;
 use callgrove_model::{FuncId, ProgramId};
 
 use super::global::GlobalState;
-use super::packets::{counters, name_of};
+use super::packets::counters;
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
 use crate::packet::CounterStats;
@@ -80,7 +81,7 @@ fn ad_model(global: &GlobalState, functions: &FunctionTable) -> Vec<AdModelRecor
         Some(AdModelRecord {
             pid,
             fid: fid.0,
-            func_name: name_of(functions, fid),
+            func_name: functions.name(fid).to_owned(),
             model: versioned.model.to_json(),
         })
     });

@@ -1,7 +1,8 @@
 //! The documents of the collection `incidents`.
 
+use callgrove_incidents::{IncidentDocument, RankProgress};
+
 use super::{ServerState, lock};
-use crate::incident::{IncidentDocument, RankProgress};
 
 impl ServerState {
     /// Returns the incidents that are complete, and those that changed since they were reported, except those that
@@ -33,23 +34,11 @@ impl ServerState {
             unreported.filter(|rank| last_reported(rank) < global.learnt.get(rank).copied());
         progress.unjudged = unreported.map(|&(program, _)| program).collect();
         let functions = self.function_table();
-        let due = global.incidents.due(&progress, &functions);
-        let documents = due
-            .iter()
-            .map(|(program, incident)| IncidentDocument::new(*program, incident, &functions));
-        documents
-            .filter(|it| !global.incidents.has(it.program, it.id, it.hash))
-            .collect()
+        global.incidents.due(&progress, &*functions)
     }
 
     /// Records that all documents of [`ServerState::incidents`] are safe in the database.
     pub fn confirm_incidents(&self, documents: &[IncidentDocument]) {
-        let mut global = lock(&self.global);
-        for document in documents {
-            global
-                .incidents
-                .confirm(document.program, document.id, document.hash);
-        }
-        global.incidents.confirm_all();
+        lock(&self.global).incidents.confirm(documents);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::RunStats;
-use callgrove_model::FuncId;
+use callgrove_incidents::FunctionNames as _;
 
 use super::global::{GlobalState, PacketDelta};
 use super::{ServerState, lock};
@@ -35,12 +35,6 @@ impl ServerState {
             }),
         }
     }
-}
-
-/// Returns the name of a function; every index in the state has one.
-pub(super) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
-    let name = functions.get(fid).map(|(_, name)| name.to_owned());
-    name.unwrap_or_default()
 }
 
 /// Returns the statistics of every counter over the run.
@@ -129,7 +123,7 @@ fn anomaly_metrics(
                 app: program.0,
                 rank: rank.0,
                 fid: fid.0,
-                fname: name_of(functions, fid),
+                fname: functions.name(fid).to_owned(),
                 _id: *global.metric_ids.get(key)?,
                 new_data: metrics_data(new),
                 all_data: global

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::incident::bound_stall_summaries;
+use callgrove_incidents::bound_stall_summaries;
+
 use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
 use crate::{Contribution, PserverError};

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
+use callgrove_incidents::IncidentBook;
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
 use super::global::{GlobalState, VersionedModel};
@@ -14,8 +15,6 @@ use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
 use crate::PserverError;
 use crate::functions::FunctionTable;
-use crate::incident::IncidentBook;
-use crate::pairs;
 use crate::statistics::{RankKey, Statistics};
 use crate::trend::TrendBook;
 

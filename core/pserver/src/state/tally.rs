@@ -73,7 +73,7 @@ impl ServerState {
     }
 
     /// Counts one exchange by the time that it took here.
-    pub(crate) fn count_exchange(&self, time: Duration) {
+    pub fn count_exchange(&self, time: Duration) {
         self.exchanges.count(time);
     }
 }

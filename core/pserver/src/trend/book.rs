@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId, TimeNs};
+use callgrove_incidents::{FunctionNames as _, OwnTimeEntry, StallSummaryKey};
+use callgrove_model::{
+    DurationNs, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, pairs,
+};
 use callgrove_trends::{LaneWindows, OwnTimeWindows, TimeWindow, TrendLane, Trends};
 use serde::{Deserialize, Serialize};
 
 use super::document::{FoundTrends, TrendDocument};
 use crate::functions::FunctionTable;
-use crate::incident::{OwnTimeEntry, StallSummaryKey};
-use crate::pairs;
 use crate::record::TrendRecord;
 
 /// Maximum number of windows of a function on a rank; beyond it, neighbours are joined. Twice the number that the
@@ -179,7 +180,7 @@ impl ProgramTimes {
             host: self.hosts.get(&rank).cloned().unwrap_or_default(),
         });
         let lanes: Vec<TrendLane> = lanes.collect();
-        let names = |fid: FuncId| functions.get(fid).map_or("", |(_, name)| name);
+        let names = |fid: FuncId| functions.name(fid);
         let trends = Trends::of_windows(
             self.contexts(program),
             &lanes,

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, new_state, report};
+use crate::merging::assert_close;
+use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
 use callgrove_model::{FuncId, ProgramId, RunIdentity};
 use callgrove_pserver::{
     ExchangeSession, FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered,

@@ -1,11 +1,8 @@
-//! Integration tests of the parameter server: merging, faults, records and the network.
+//! Integration tests of the parameter server: merging, faults, records and incidents.
 
 mod faults;
+mod incidents;
 mod merging;
-#[cfg(feature = "net")]
-mod network;
 mod packets;
-#[cfg(feature = "net")]
-mod posting;
 mod saving;
 mod support;

@@ -1,6 +1,7 @@
 //! The server's state does not depend on how data are distributed over instances, workers and folds.
 
-use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
+use callgrove_detect::Moments;
 use callgrove_pserver::{ModelExchange, StateOptions};
 use proptest::prelude::*;
 
@@ -169,4 +170,12 @@ fn models_of_different_algorithms_are_refused_together() {
     let refused = other.sync_and_report(vec![(fid, bare)], &[]);
     let error = refused.expect_err("the kinds differ").to_string();
     assert!(error.contains("different algorithms"), "{error}");
+}
+
+pub(crate) fn assert_close(ours: &Moments, theirs: &Moments) {
+    assert_eq!(ours.count(), theirs.count());
+    for (ours, theirs) in ours.parts().into_iter().zip(theirs.parts()) {
+        let scale = ours.abs().max(theirs.abs()).max(1.0);
+        assert!((ours - theirs).abs() <= 1e-7 * scale, "{ours} {theirs}");
+    }
 }

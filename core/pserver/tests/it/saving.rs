@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use callgrove_pserver::InProcess;
 use callgrove_pserver::{
-    ExchangeSession, Hello, ModelExchange, PserverError, Retention, ServerState, StateOptions,
+    ExchangeSession, Hello, InProcess, ModelExchange, PserverError, Retention, ServerState,
+    StateOptions,
 };
 
 use crate::support::{PROGRAM, hello, model, names, new_state, report, run};

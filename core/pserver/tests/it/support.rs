@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
+use callgrove_incidents::StallSummary;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
-    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StallSummary,
-    StateOptions, StepReport, TreePValues,
+    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
+    StepReport, TreePValues,
 };
 use serde_json::json;
 
@@ -105,12 +106,4 @@ pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
         .expect("nothing is refused");
     session.goodbye().expect("it is in this process");
     FuncModel::clone(&synced.models[0].1)
-}
-
-pub(crate) fn assert_close(ours: &Moments, theirs: &Moments) {
-    assert_eq!(ours.count(), theirs.count());
-    for (ours, theirs) in ours.parts().into_iter().zip(theirs.parts()) {
-        let scale = ours.abs().max(theirs.abs()).max(1.0);
-        assert!((ours - theirs).abs() <= 1e-7 * scale, "{ours} {theirs}");
-    }
 }

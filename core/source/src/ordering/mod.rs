@@ -12,10 +12,12 @@ mod nesting;
 mod part;
 mod rank_events;
 mod rank_steps;
+mod row_counts;
 mod stream;
 
 pub use event_pieces::EventPieces;
 pub use listed_calls::ListedCalls;
 pub use part::{OpenDecoder, decoded_file};
 pub use rank_events::{LaneIdentity, LaneNumber, RankEvents};
+pub use row_counts::RowCounts;
 pub use stream::{DecodedRun, FileDecoder, OrderingStream};

@@ -124,13 +124,6 @@ impl RankEvents {
         self.lanes[lane.0].calls.append(calls);
     }
 
-    /// Reserves memory for this many messages and counter samples of a lane, and for no more.
-    pub fn reserve(&mut self, lane: LaneNumber, num_messages: usize, num_samples: usize) {
-        let lane = &mut self.lanes[lane.0];
-        lane.messages.reserve_exact(num_messages);
-        lane.counters.reserve_exact(num_samples);
-    }
-
     /// Adds a message.
     pub fn message(
         &mut self,

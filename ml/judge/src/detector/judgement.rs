@@ -264,7 +264,7 @@ impl TreeModel {
                         .ln_p(known(root), Some(call_sets.get(root)))
                 };
                 structures.ln_p = roots.iter().map(of_training).collect();
-                structures.decision_ln_p = structures.ln_p.clone();
+                structures.decision_ln_p.clone_from(&structures.ln_p);
                 structures.is_late_end = vec![false; roots.len()];
             } else {
                 // A structure that the training may have missed by chance is not rarer because this run has it once.

@@ -1,0 +1,7 @@
+//! Makes ranks and lanes of the rows of all files.
+
+mod assembler;
+mod own_lanes;
+mod ranks;
+
+pub(crate) use assembler::assemble;

@@ -1,0 +1,70 @@
+//! What the name of a function says.
+
+use std::borrow::Cow;
+
+use callgrove_model::{FuncId, MAX_NAME_BYTES, NameTable, storable_text};
+
+use super::collectives::{CollectiveClass, is_message_call};
+use crate::json::JsonText;
+
+/// The name of the iterations of PyTorch before their numbers.
+const STEP_NAME: &str = "ProfilerStep";
+/// The operation that states the process group of a collective.
+const GROUP_OPERATION: &str = "record_param_comms";
+
+/// What the name of a function says beyond its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ChromeFunction {
+    pub(super) func: FuncId,
+    /// The class of a kernel, and of a call on the CPU.
+    pub(super) classes: [Option<CollectiveClass>; 2],
+    pub(super) is_group_operation: bool,
+    /// The number of the iteration.
+    pub(super) step: Option<u64>,
+}
+
+/// A name when it is first read.
+pub(super) struct ReadName {
+    pub(super) function: ChromeFunction,
+    /// How many times the text was changed.
+    pub(super) num_changes: usize,
+    pub(super) is_message_call: bool,
+}
+
+impl ChromeFunction {
+    /// Reads a name, and adds it to `names`. In a file of Callgrove, the numbers of iterations are parts of their names.
+    pub(super) fn read(
+        name: JsonText<'_>,
+        names: &mut NameTable<FuncId>,
+        is_own_file: bool,
+    ) -> ReadName {
+        let decoded = name.decoded();
+        let is_irregular = decoded.is_irregular;
+        let text = if is_irregular {
+            Cow::Owned(decoded.text.replace(char::is_control, " "))
+        } else {
+            decoded.text
+        };
+        let step = text.strip_prefix(STEP_NAME).filter(|_| !is_own_file);
+        let step = step.and_then(|it| it.strip_prefix('#')?.parse().ok());
+        let short = match step {
+            Some(_) => Cow::Borrowed(STEP_NAME),
+            None => storable_text(&text, MAX_NAME_BYTES),
+        };
+        let is_cut = step.is_none() && short != text;
+        let function = Self {
+            func: names.intern(&short),
+            classes: [
+                CollectiveClass::of_kernel(&short),
+                CollectiveClass::of_call(&short),
+            ],
+            is_group_operation: short == GROUP_OPERATION,
+            step,
+        };
+        ReadName {
+            function,
+            num_changes: usize::from(is_irregular) + usize::from(is_cut),
+            is_message_call: is_message_call(&short),
+        }
+    }
+}

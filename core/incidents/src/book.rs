@@ -1,0 +1,312 @@
+//! The open steps of a run: what ranks reported about them, and which of their incidents the database has.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use callgrove_model::{ExecLabel, ProgramId, RankId, StepId, pairs};
+use serde::{Deserialize, Serialize};
+
+use crate::document::IncidentDocument;
+use crate::excerpt::Excerpt;
+use crate::joined::{JoinedIncident, joined};
+use crate::names::FunctionNames;
+use crate::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
+
+/// Maximum number of executions and messages kept, about 10 MB; beyond it the older half of the steps is closed.
+const MAX_WEIGHT: usize = 1 << 17;
+/// Maximum number of incidents of closed steps that wait for the database, in case it is away for long.
+const MAX_CLOSED: usize = 1 << 14;
+/// Time in milliseconds after which an incident no longer waits for ranks that have not reported their steps.
+const RANK_TIMEOUT_MS: u64 = 10_000;
+
+/// The progress of the ranks.
+#[derive(Debug, Default)]
+pub struct RankProgress {
+    /// The live ranks, each with its last reported step, if any.
+    pub live: BTreeMap<(ProgramId, RankId), Option<StepId>>,
+    /// Programs with a recorded rank that is not yet judged by the complete models.
+    pub unjudged: BTreeSet<ProgramId>,
+    /// The run ends: incidents wait for no rank any more.
+    pub is_last: bool,
+    /// Milliseconds of any monotonic clock.
+    pub now_ms: u64,
+}
+
+/// The incidents of a run. The number of open steps is bounded; closed steps never change again.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IncidentBook {
+    #[serde(with = "pairs")]
+    programs: BTreeMap<ProgramId, OpenSteps>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OpenSteps {
+    /// The last closed step. Reports of this step or earlier ones come too late.
+    closed_until: Option<StepId>,
+    #[serde(rename = "briefs", with = "pairs")]
+    stall_summaries: BTreeMap<(StepId, RankId), StallSummary>,
+    /// Missing in states of earlier releases.
+    #[serde(default, with = "pairs")]
+    hosts: BTreeMap<RankId, String>,
+    /// The identifiers of reported incidents, each the label of one of its members.
+    ids: BTreeSet<ExecLabel>,
+    /// Incidents that are reported once more, and then never again.
+    closed: VecDeque<JoinedIncident>,
+    weight: usize,
+    /// Number of incidents reported so far, including those of closed steps. Missing in states of earlier releases.
+    #[serde(default)]
+    num_reported: u64,
+    /// Time when each step of a rank was first seen here.
+    #[serde(skip)]
+    first_seen_ms: BTreeMap<(StepId, RankId), u64>,
+    /// The hash of each incident's document in the database.
+    #[serde(skip)]
+    stored_hashes: BTreeMap<ExecLabel, u64>,
+    /// Incremented with every change.
+    #[serde(skip)]
+    revision: u64,
+    /// The revision at which every incident was due.
+    #[serde(skip)]
+    due_at: Option<u64>,
+    /// The revision at which all of them were stored.
+    #[serde(skip)]
+    stored_at: Option<u64>,
+}
+
+impl IncidentBook {
+    /// Takes in what the ranks reported. A step that a rank already reported is ignored.
+    pub fn take_in(
+        &mut self,
+        stall_summaries: BTreeMap<StallSummaryKey, StallSummary>,
+        functions: &dyn FunctionNames,
+    ) {
+        for ((program, step, rank), mut summary) in stall_summaries {
+            let open = self.programs.entry(program).or_default();
+            let host = std::mem::take(&mut summary.host);
+            if !host.is_empty() && open.hosts.get(&rank) != Some(&host) {
+                open.hosts.insert(rank, host);
+                open.revision += 1;
+            }
+            if summary.is_empty() {
+                continue;
+            }
+            let is_late = open.closed_until.is_some_and(|closed| step <= closed);
+            if is_late || open.stall_summaries.contains_key(&(step, rank)) {
+                continue;
+            }
+            open.revision += 1;
+            open.weight += summary.weight();
+            open.stall_summaries.insert((step, rank), summary);
+            if open.weight > MAX_WEIGHT {
+                open.close_older(program, functions);
+            }
+        }
+    }
+
+    /// Returns the documents that the database lacks, of incidents that are complete, timed out or reported before, in
+    /// the order of their programs and identifiers.
+    pub fn due(
+        &mut self,
+        progress: &RankProgress,
+        functions: &dyn FunctionNames,
+    ) -> Vec<IncidentDocument> {
+        let mut due = Vec::new();
+        for (&program, open) in &mut self.programs {
+            let incidents = open.due(program, progress, functions);
+            let documents = incidents
+                .iter()
+                .map(|incident| IncidentDocument::new(program, incident, functions));
+            due.extend(documents.filter(|it| open.stored_hashes.get(&it.id) != Some(&it.hash)));
+        }
+        due
+    }
+
+    /// Returns the number of reported incidents of each program, without those withdrawn or joined to others.
+    pub fn counts(&self) -> impl Iterator<Item = (ProgramId, u64)> {
+        let programs = self.programs.iter();
+        programs.map(|(&program, open)| (program, open.num_reported))
+    }
+
+    /// Records that the database has all `documents` that were due.
+    pub fn confirm(&mut self, documents: &[IncidentDocument]) {
+        for document in documents {
+            if let Some(open) = self.programs.get_mut(&document.program) {
+                open.confirm(document.id, document.hash);
+            }
+        }
+        for open in self.programs.values_mut() {
+            open.stored_at = open.due_at;
+        }
+    }
+}
+
+impl OpenSteps {
+    fn confirm(&mut self, id: ExecLabel, hash: u64) {
+        self.closed.retain(|closed| closed.id != id);
+        if self.ids.contains(&id) {
+            self.stored_hashes.insert(id, hash);
+        } else {
+            self.stored_hashes.remove(&id);
+        }
+    }
+
+    /// Returns all incidents of the open steps, each with its identifier if it has one, and the steps of its members.
+    fn joined(&self, program: ProgramId, functions: &dyn FunctionNames) -> Vec<JoinedIncident> {
+        joined(&Excerpt::new(
+            program,
+            &self.stall_summaries,
+            &self.hosts,
+            functions,
+        ))
+    }
+
+    fn due(
+        &mut self,
+        program: ProgramId,
+        progress: &RankProgress,
+        functions: &dyn FunctionNames,
+    ) -> Vec<JoinedIncident> {
+        if self.stored_at == Some(self.revision) {
+            return Vec::new();
+        }
+        for &key in self.stall_summaries.keys() {
+            self.first_seen_ms.entry(key).or_insert(progress.now_ms);
+        }
+        let mut due = Vec::new();
+        let mut is_all = true;
+        let joined = self.joined(program, functions);
+        self.withdraw(&joined);
+        for mut incident in joined {
+            let was_reported = incident.members.iter().any(|it| self.ids.contains(it));
+            if was_reported || self.is_due(program, &incident, progress) {
+                self.name(&mut incident);
+                due.push(incident);
+            } else {
+                is_all = false;
+            }
+        }
+        self.due_at = is_all.then_some(self.revision);
+        due.extend(self.closed.iter().cloned());
+        due.sort_by_key(|it| it.id);
+        due
+    }
+
+    /// Returns whether every live rank has reported the step after the incident's last one, or the wait has timed out.
+    fn is_due(
+        &self,
+        program: ProgramId,
+        incident: &JoinedIncident,
+        progress: &RankProgress,
+    ) -> bool {
+        let of_program = progress
+            .live
+            .range((program, RankId(0))..=(program, RankId(u32::MAX)));
+        let mut last_steps = of_program.map(|(_, &last)| last);
+        let first_seen = incident.ranks.iter().filter_map(|&rank| {
+            let key = (incident.step, rank);
+            self.first_seen_ms.get(&key).copied()
+        });
+        let first_seen_ms = first_seen.max().unwrap_or(progress.now_ms);
+        if progress.unjudged.contains(&program) && !progress.is_last {
+            return false;
+        }
+        progress.is_last
+            || last_steps.all(|last| last > Some(incident.step))
+            || progress.now_ms.saturating_sub(first_seen_ms) >= RANK_TIMEOUT_MS
+    }
+
+    /// Gives an incident its identifier. A reported incident keeps it, so that its document changes in place. If two
+    /// reported incidents turn out to be one, it keeps the first one's identifier, and the other's document refers to
+    /// it.
+    fn name(&mut self, incident: &mut JoinedIncident) {
+        let known = incident.members.iter().copied();
+        let mut known = known.filter(|it| self.ids.contains(it));
+        let name = known.next();
+        let others: Vec<ExecLabel> = known.collect();
+        incident.id = name.unwrap_or(incident.id);
+        if self.ids.insert(incident.id) {
+            // It may have lost this identifier to another incident before.
+            self.closed.retain(|it| it.id != incident.id);
+            self.num_reported += 1;
+        }
+        for other in others {
+            self.ids.remove(&other);
+            self.num_reported = self.num_reported.saturating_sub(1);
+            self.closed.push_back(JoinedIncident {
+                joined_to: Some(incident.id),
+                ..JoinedIncident::empty(other, incident.step, incident.start_us, incident.end_us)
+            });
+        }
+    }
+
+    /// Withdraws reported incidents whose executions no longer belong together after later reports: their documents are
+    /// written once more, without executions.
+    fn withdraw(&mut self, joined: &[JoinedIncident]) {
+        let members: BTreeSet<ExecLabel> =
+            joined.iter().flat_map(|it| &it.members).copied().collect();
+        let withdrawn: Vec<ExecLabel> = self.ids.difference(&members).copied().collect();
+        for id in withdrawn {
+            self.ids.remove(&id);
+            self.num_reported = self.num_reported.saturating_sub(1);
+            let mut reported = self
+                .stall_summaries
+                .iter()
+                .flat_map(|(&(step, _), summary)| {
+                    let stalls = summary.stalls.iter();
+                    stalls.map(move |stall| (step, stall))
+                });
+            let stall = reported.find(|(_, stall)| stall.label == id);
+            let (step, start_us, end_us) = stall.map_or((id.step, 0, 0), |(step, stall)| {
+                (step, stall.from_us, stall.to_us)
+            });
+            self.closed
+                .push_back(JoinedIncident::empty(id, step, start_us, end_us));
+        }
+    }
+
+    /// Closes the older half of the steps, with all incidents that have members in them.
+    fn close_older(&mut self, program: ProgramId, functions: &dyn FunctionNames) {
+        let mut kept_weight = self.weight;
+        let mut last = None;
+        for (&(step, _), summary) in &self.stall_summaries {
+            if kept_weight <= MAX_WEIGHT / 2 && last != Some(step) {
+                break;
+            }
+            kept_weight = kept_weight.saturating_sub(summary.weight());
+            last = Some(step);
+        }
+        let Some(last) = last else { return };
+        let closing: BTreeSet<ExecLabel> = self
+            .stall_summaries
+            .range(..=(last, RankId(u32::MAX)))
+            .flat_map(|(_, summary)| summary.stalls.iter().map(|it| it.label))
+            .collect();
+        let mut closed_members = BTreeSet::new();
+        for mut incident in self.joined(program, functions) {
+            if incident.members.iter().any(|it| closing.contains(it)) {
+                self.name(&mut incident);
+                closed_members.extend(incident.members.iter().copied());
+                self.ids.remove(&incident.id);
+                self.closed.push_back(incident);
+            }
+        }
+        let num_lost = self.closed.len().saturating_sub(MAX_CLOSED);
+        self.closed.drain(..num_lost);
+        self.stall_summaries.retain(|&(step, _), summary| {
+            summary
+                .stalls
+                .retain(|it: &StallEntry| !closed_members.contains(&it.label));
+            step > last
+        });
+        self.first_seen_ms.retain(|&(step, _), _| step > last);
+        let ids = &self.ids;
+        self.stored_hashes.retain(|id, _| ids.contains(id));
+        self.closed_until = self.closed_until.max(Some(last));
+        self.weight = self
+            .stall_summaries
+            .values()
+            .map(StallSummary::weight)
+            .sum();
+    }
+}
