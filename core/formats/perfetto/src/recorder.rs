@@ -19,7 +19,7 @@ pub(crate) struct TrackFlow {
     pub(crate) id: u64,
     pub(crate) track: usize,
     pub(crate) at: ClockStamp,
-    /// The slice that begins with it, as index of the track, or [`NO_EVENT`](crate::tracks::NO_EVENT).
+    /// The slice that begins with it, as index of the track, or [`NO_EVENT`].
     pub(crate) event: u32,
     pub(crate) ends: bool,
 }
