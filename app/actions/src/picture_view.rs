@@ -58,6 +58,48 @@ impl PictureView {
         Self::Record,
     ];
 
+    /// The views of a trace, in the order of their list for users.
+    pub const OF_TRACE: [Self; 10] = [
+        Self::Timeline,
+        Self::Map,
+        Self::Tree,
+        Self::Incident,
+        Self::Patterns,
+        Self::Incidents,
+        Self::Candidates,
+        Self::Waits,
+        Self::Details,
+        Self::Changes,
+    ];
+
+    /// Returns the view of a trace with a name.
+    pub fn of_trace(name: &str) -> Option<Self> {
+        Self::OF_TRACE.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Returns what the view shows, as text for the user.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Timeline => "Ranks over time",
+            Self::Map => "All executions of the root function; similar ones are close together",
+            Self::Tree => "One execution and its differences from usual ones",
+            Self::Incident => "One incident: its facts, and the ranks that it delayed over time",
+            Self::Patterns => "Recurring patterns, and the durations of one",
+            Self::Incidents => "The list of incidents and trends",
+            Self::Candidates => {
+                "The list of executions of the root function, the most unusual first"
+            }
+            Self::Waits => "Which ranks waited for which, and where the delays began",
+            Self::Changes => "What changed since an earlier run",
+            Self::Details => "The call of an execution: its times, counters and messages",
+            Self::Overview => "Anomalies of the watched run by rank, function and step",
+            Self::Profile => "Statistics of all functions of the watched run",
+            Self::Counters => "Statistics of all counters of the watched run",
+            Self::Records => "Recorded executions",
+            Self::Record => "One recorded execution",
+        }
+    }
+
     /// Returns the name that the user sees.
     pub fn name(self) -> &'static str {
         self.texts().name

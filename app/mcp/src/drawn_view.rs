@@ -1,49 +1,23 @@
-//! The views that a tool draws.
+//! The view that a tool draws: its name, and the schema of all names.
 
 use callgrove_actions::PictureView;
-use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
+use rmcp::schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
+use serde_json::{Value, json};
 
-/// A view, as a command line or an assistant names it.
-#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DrawnView {
-    /// Ranks over time
-    Timeline,
-    /// All executions of the root function; similar ones are close together
-    Map,
-    /// One execution and its differences from usual ones
-    Tree,
-    /// One incident: its facts, and the ranks that it delayed over time
-    Incident,
-    /// Recurring patterns, and the durations of one
-    Patterns,
-    /// The list of incidents and trends
-    Incidents,
-    /// The list of executions of the root function, the most unusual first
-    Candidates,
-    /// Which ranks waited for which, and where the delays began
-    Waits,
-    /// The call of an execution: its times, counters and messages
-    Details,
-    /// What changed since an earlier run
-    Changes,
+/// Reads a view by its name.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PictureView, D::Error> {
+    let name = String::deserialize(from)?;
+    PictureView::of_trace(&name).ok_or_else(|| {
+        let names = PictureView::OF_TRACE.map(PictureView::name).join(", ");
+        D::Error::custom(format!("no view is named {name}: write one of {names}"))
+    })
 }
 
-impl DrawnView {
-    /// Returns the view of the window.
-    pub(crate) fn picture(self) -> PictureView {
-        match self {
-            Self::Timeline => PictureView::Timeline,
-            Self::Map => PictureView::Map,
-            Self::Tree => PictureView::Tree,
-            Self::Incident => PictureView::Incident,
-            Self::Patterns => PictureView::Patterns,
-            Self::Incidents => PictureView::Incidents,
-            Self::Candidates => PictureView::Candidates,
-            Self::Waits => PictureView::Waits,
-            Self::Details => PictureView::Details,
-            Self::Changes => PictureView::Changes,
-        }
-    }
+/// Returns the schema: the name of each view, with what it shows.
+pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+    let view = |it: PictureView| json!({"type": "string", "const": it.name(), "description": it.description()});
+    let views: Vec<Value> = PictureView::OF_TRACE.map(view).to_vec();
+    json_schema!({"oneOf": views})
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use callgrove_actions::PictureView;
 use callgrove_model::Label;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::access::WantedRecords;
-use crate::drawn_view::DrawnView;
+use crate::drawn_view;
 use crate::open_run::{OpenRuns, ToolSubject, WantedPicture};
 use crate::worker::QuestionThread;
 
@@ -109,7 +110,9 @@ struct DrawParameters {
     /// Root function of map and tree, as for `analyze`
     function: Option<String>,
     /// The view
-    view: DrawnView,
+    #[serde(deserialize_with = "drawn_view::deserialize")]
+    #[schemars(schema_with = "drawn_view::schema")]
+    view: PictureView,
     /// The incident to show: its number in a row of `incidents`
     incident: Option<usize>,
     /// The execution to show: `tree` or `event_id` of a row of `analyze`
@@ -277,7 +280,7 @@ impl McpServer {
             function: it.function,
         };
         let wanted = WantedPicture {
-            view: it.view.picture(),
+            view: it.view,
             incident: it.incident,
             execution: it.execution,
             before: it.before,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use callgrove_gui::PictureView;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::common::TraceArgs;
 use super::part::PartOfRun;
@@ -14,8 +15,8 @@ pub(crate) struct DrawArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
     /// The view to draw
-    #[arg(long, value_enum)]
-    pub(crate) view: ViewArg,
+    #[arg(long, value_parser = view_parser())]
+    pub(crate) view: PictureView,
     /// File to write: SVG or PNG, by its extension
     #[arg(long, short, value_name = "FILE.svg|FILE.png")]
     pub(crate) out: PathBuf,
@@ -53,47 +54,12 @@ pub(crate) struct DrawArgs {
     pub(crate) title: Option<String>,
 }
 
-/// A view, as a command line names it.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ViewArg {
-    /// Ranks over time
-    Timeline,
-    /// All executions of the root function; similar ones are close together
-    Map,
-    /// One execution and its differences from usual ones
-    Tree,
-    /// One incident: its facts, and the ranks that it delayed over time
-    Incident,
-    /// Recurring patterns, and the durations of one
-    Patterns,
-    /// The list of incidents and trends
-    Incidents,
-    /// The list of executions of the root function, the most unusual first
-    Candidates,
-    /// Which ranks waited for which, and where the delays began
-    Waits,
-    /// The call of an execution: its times, counters and messages
-    Details,
-    /// What changed since an earlier run
-    Changes,
-}
-
-impl ViewArg {
-    /// Returns the view of the window.
-    pub(crate) fn picture(self) -> PictureView {
-        match self {
-            Self::Timeline => PictureView::Timeline,
-            Self::Map => PictureView::Map,
-            Self::Tree => PictureView::Tree,
-            Self::Incident => PictureView::Incident,
-            Self::Patterns => PictureView::Patterns,
-            Self::Incidents => PictureView::Incidents,
-            Self::Candidates => PictureView::Candidates,
-            Self::Waits => PictureView::Waits,
-            Self::Details => PictureView::Details,
-            Self::Changes => PictureView::Changes,
-        }
-    }
+/// Returns the parser of the names of views, which the help lists.
+fn view_parser() -> impl TypedValueParser<Value = PictureView> {
+    let named =
+        PictureView::OF_TRACE.map(|it| PossibleValue::new(it.name()).help(it.description()));
+    PossibleValuesParser::new(named)
+        .try_map(|name| PictureView::of_trace(&name).ok_or("no view has this name"))
 }
 
 /// Width and height of a picture, in points or pixels.

@@ -67,7 +67,7 @@ fn warn_of_damage(snapshot: &Snapshot) {
 fn wanted(args: &DrawArgs, snapshot: &Snapshot) -> Result<ViewPicture> {
     let trace = snapshot.trace.as_ref().context("the run has no trace")?;
     let size = [args.size.width, args.size.height].map(|side| side as f32);
-    let (view, scale) = (args.view.picture(), args.scale);
+    let (view, scale) = (args.view, args.scale);
     Ok(ViewPicture {
         subject: subject(args, trace)?,
         time: args.time.map(|part| part.time_range(trace)),

@@ -200,7 +200,10 @@ pub(super) fn card_ui(
         {
             ctx.show_evidence(forest.trace(), evidence);
         }
-        ui.weak(share_text(forest.unit(), finding));
+        let explanation = ctx.snapshot.explanation.as_ref();
+        if explanation.is_none_or(|it| it.num_usual > 0) {
+            ui.weak(share_text(forest.unit(), finding));
+        }
         ui.add(
             egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),
         );
