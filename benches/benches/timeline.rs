@@ -9,7 +9,7 @@ use callgrove_model::{
     Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
 use callgrove_query::Calls;
-use callgrove_session::Snapshot;
+use callgrove_session::{RunSnapshot, Snapshot};
 use callgrove_timeline_view::{TimelineState, timeline_ui};
 use callgrove_widgets::theme::Theme;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -189,8 +189,7 @@ impl Window {
             ctx: Context::default(),
             theme: Theme::new(true, Some(calls.trace())),
             snapshot: Snapshot {
-                trace: Some(Arc::clone(calls.trace())),
-                calls: Some(calls),
+                run: Some(RunSnapshot::new(calls, Arc::new([]))),
                 ..Snapshot::default()
             },
             state: TimelineState::default(),

@@ -91,11 +91,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("a label, with a new training:");
     let newest = cell.newest();
     report_frames(&newest, &mut sender, &mut mirror)?;
-    let calls = newest.calls.as_ref().ok_or("no run is open")?;
+    let calls = newest.calls().ok_or("no run is open")?;
     for parts in [1, 16, 256, 4_096] {
         report_pan(calls, parts)?;
     }
-    let analysis = newest.analysis.as_ref().ok_or("there are no trees")?;
+    let analysis = newest.analysis().ok_or("there are no trees")?;
     let root = analysis
         .forest
         .trees()

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use callgrove_gui::{PathKind, command_for};
 use callgrove_session::Command;
 
 /// A store of files, or of handles to files. Clones share the same store.
@@ -55,9 +54,12 @@ impl<F: Clone> FileStore<F> {
     }
 }
 
-/// Returns the command that opens a file or an address.
-pub fn open_command(named: &str) -> Command {
-    command_for(named, PathKind::Trace)
+/// Returns the command that opens a file of the page.
+pub fn open_command(name: &str) -> Command {
+    Command::OpenTrace {
+        source: name.to_owned(),
+        function: None,
+    }
 }
 
 #[cfg(test)]

@@ -289,15 +289,18 @@ mod tests {
             label: Some(Label::Abnormal),
         };
         let shown = page(&memory, "runs.jsonl", vec![label]);
-        let analysis = shown.analysis.as_ref().expect("it is open");
+        let analysis = shown.analysis().expect("it is open");
         assert_eq!(
             (analysis.root_name.as_str(), analysis.forest.len()),
             ("step", 60)
         );
-        assert_eq!(shown.labels.len(), 1, "{:?}", shown.notices);
+        assert_eq!(shown.edits.labels.len(), 1, "{:?}", shown.notices);
         // The same file under another name, in another page of this browser.
         memory.files.put("copy.jsonl", forest_file());
-        assert_eq!(page(&memory, "copy.jsonl", Vec::new()).labels.len(), 1);
+        assert_eq!(
+            page(&memory, "copy.jsonl", Vec::new()).edits.labels.len(),
+            1
+        );
     }
 
     #[test]
@@ -341,7 +344,7 @@ mod tests {
                 notice.contains(name) && notice.contains(expected),
                 "{notice}"
             );
-            assert!(shown.analysis.is_none());
+            assert!(shown.analysis().is_none());
         }
     }
 

@@ -330,11 +330,14 @@ mod tests {
         let mut local = LocalPage::new(&[]);
         local.label(31);
         let seen = local.handle.snapshot();
-        let trees = seen.analysis.as_ref().map(|open| open.forest.len());
-        assert_eq!((trees, seen.labels.len()), (Some(60), 1));
+        let trees = seen.analysis().map(|open| open.forest.len());
+        assert_eq!((trees, seen.edits.labels.len()), (Some(60), 1));
         let kept = lock(&local.page.kept).clone();
         assert!(!kept.is_empty());
-        assert_eq!(LocalPage::new(&kept).handle.snapshot().labels.len(), 1);
+        assert_eq!(
+            LocalPage::new(&kept).handle.snapshot().edits.labels.len(),
+            1
+        );
     }
 
     #[test]

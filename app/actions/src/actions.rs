@@ -269,46 +269,49 @@ pub const ACTIONS: [Entry; 68] = {
 impl Action {
     /// Returns whether the action can be carried out at present.
     pub fn is_possible(self, snapshot: &Snapshot) -> bool {
-        let has_trees = snapshot.analysis.is_some();
+        let has_trees = snapshot.analysis().is_some();
         let watch = &snapshot.watch;
         match self {
             Self::File(FilePurpose::SaveSession) => snapshot.source.is_some(),
-            Self::File(FilePurpose::CompareWith) => snapshot.trace.is_some(),
+            Self::File(FilePurpose::CompareWith) => snapshot.trace().is_some(),
             Self::File(FilePurpose::ExportTable(table)) => table.is_known(snapshot),
             Self::File(FilePurpose::ExportReport(scope)) => match scope {
-                ReportScope::Run => snapshot.trace.is_some(),
-                ReportScope::Selection => snapshot.incident.is_some() || snapshot.focus().is_some(),
+                ReportScope::Run => snapshot.trace().is_some(),
+                ReportScope::Selection => {
+                    snapshot.inspected.incident.is_some() || snapshot.focus().is_some()
+                }
             },
-            Self::EndComparison => snapshot.comparison.is_some(),
+            Self::EndComparison => snapshot.comparison().is_some(),
             Self::File(purpose) => {
                 matches!(purpose, FilePurpose::OpenTrace | FilePurpose::LoadSession) || has_trees
             }
             Self::ExportView | Self::ExportTable => {
-                snapshot.calls.is_some() || snapshot.watch.is_attached()
+                snapshot.calls().is_some() || snapshot.watch.is_attached()
             }
             Self::Connect => watch.is_offered(),
             Self::Disconnect | Self::Pause => {
                 watch.is_attached() && *watch.connection() != Connection::Idle
             }
-            Self::Undo => snapshot.undo.is_some(),
-            Self::Redo => snapshot.redo.is_some(),
+            Self::Undo => snapshot.edits.undo.is_some(),
+            Self::Redo => snapshot.edits.redo.is_some(),
             Self::Normal | Self::Abnormal | Self::Unlabel => {
-                let has_tree = snapshot.focus().is_some() || snapshot.incident.is_some();
+                let has_tree = snapshot.focus().is_some() || snapshot.inspected.incident.is_some();
                 has_tree || watch.visit().document.is_some()
             }
             Self::ClearSelection => snapshot.focus().is_some(),
-            Self::Keep | Self::OnlyThese => snapshot.question.is_some(),
-            Self::LearnHeld => snapshot.num_held > 0,
-            Self::Train => has_trees && snapshot.question.is_none(),
+            Self::Keep | Self::OnlyThese => snapshot.model.question.is_some(),
+            Self::LearnHeld => snapshot.edits.num_held > 0,
+            Self::Train => has_trees && snapshot.model.question.is_none(),
             Self::Skip | Self::Lasso | Self::DrawMap(_) => has_trees,
             Self::Back => watch.can_go_back(),
             Self::Forward => watch.can_go_forward(),
             Self::ToggleJson => watch.visit().document.is_some(),
-            Self::OpenInTrace => watch.visit().document.is_some() && snapshot.trace.is_some(),
+            Self::OpenInTrace => watch.visit().document.is_some() && snapshot.trace().is_some(),
             Self::FindRecords => {
-                watch.is_attached() && (snapshot.call.is_some() || snapshot.focus().is_some())
+                watch.is_attached()
+                    && (snapshot.inspected.call.is_some() || snapshot.focus().is_some())
             }
-            Self::ToggleCascade => snapshot.causes.is_some(),
+            Self::ToggleCascade => snapshot.causes().is_some(),
             Self::Cancel => snapshot.work.is_some(),
             _ => true,
         }

@@ -1,7 +1,7 @@
 //! The context of every view: the snapshot to draw, the theme, and the commands to send.
 
 use callgrove_model::{Trace, TreeIdx};
-use callgrove_session::{CauseEvidence, Command, Selection, Snapshot};
+use callgrove_session::{CauseEvidence, Command, InspectCommand, Selection, Snapshot, UserCommand};
 use callgrove_watch::{Scope, WatchCommand};
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::Theme;
@@ -16,7 +16,7 @@ pub struct ViewContext<'a> {
     /// The colour theme.
     pub theme: &'a Theme,
     /// Commands of the view; the application sends them after the frame.
-    pub commands: &'a mut Vec<Command>,
+    pub commands: &'a mut Vec<UserCommand>,
     /// Actions that the window carries out after the frame.
     pub actions: &'a mut Vec<Action>,
     /// Whether keys without a modifier go to the view that is drawn.
@@ -29,7 +29,7 @@ impl ViewContext<'_> {
         snapshot: &Snapshot,
         theme: &Theme,
         draw: impl FnOnce(&mut ViewContext<'_>),
-    ) -> Vec<Command> {
+    ) -> Vec<UserCommand> {
         let mut commands = Vec::new();
         draw(&mut ViewContext {
             snapshot,
@@ -42,13 +42,13 @@ impl ViewContext<'_> {
     }
 
     /// Adds a command.
-    pub fn send(&mut self, command: Command) {
-        self.commands.push(command);
+    pub fn send(&mut self, command: impl Into<UserCommand>) {
+        self.commands.push(command.into());
     }
 
     /// Adds a command for the watched run.
     pub fn watch(&mut self, command: WatchCommand) {
-        self.send(Command::Watch(command));
+        self.send(command);
     }
 
     /// Selects a tree in all views.
@@ -59,7 +59,7 @@ impl ViewContext<'_> {
     /// Shows the evidence of a delay: selects a call, or pins a rank to the top of the timeline.
     pub fn show_evidence(&mut self, trace: &Trace, evidence: CauseEvidence) {
         match evidence {
-            CauseEvidence::Call(call) => self.send(Command::SelectCall(Some(call))),
+            CauseEvidence::Call(call) => self.send(InspectCommand::Call(Some(call))),
             CauseEvidence::Rank(lane) => {
                 let lane = trace.lane(lane);
                 self.actions.push(Action::ShowRank(lane.program, lane.rank));

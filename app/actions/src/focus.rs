@@ -18,7 +18,7 @@ impl Focus {
     /// Returns the focused tree of a snapshot, if there is one.
     pub fn of(snapshot: &Snapshot) -> Option<Self> {
         let tree = snapshot.focus()?;
-        let analysis = snapshot.analysis.as_ref()?;
+        let analysis = snapshot.analysis()?;
         (tree.index() < analysis.forest.len()).then(|| Self {
             analysis: Arc::clone(analysis),
             tree,

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_slow_answer_arrives_though_every_frame_wants_another_query() {
         let demo = with_patterns(&snapshot(1, 9));
-        let calls = demo.calls.unwrap();
+        let calls = demo.calls().unwrap();
         let (from, to) = calls.time_span().unwrap();
         let wanted = |at: i64| TotalsOf {
             range: callgrove_session::TimeRange {
@@ -77,7 +77,7 @@ mod tests {
         let mut asked = LatestAnswer::default();
         let first = (0..9).find_map(|at| {
             calls.begin_frame();
-            asked.ask(&calls, &wanted(at)).map(|(of, _)| of.clone())
+            asked.ask(calls, &wanted(at)).map(|(of, _)| of.clone())
         });
         assert!(first.is_some(), "it is answered meanwhile");
     }
@@ -85,20 +85,21 @@ mod tests {
     #[test]
     fn a_refused_query_is_replaced_by_the_next_wanted_one() {
         let demo = with_patterns(&snapshot(1, 9));
-        let calls = demo.calls.unwrap();
+        let calls = demo.calls().unwrap();
         let (time, _) = calls.time_span().unwrap();
         let on_lane = |lane: u32| IterationAt {
             lane: callgrove_model::LaneIdx(lane),
             time,
         };
         let mut asked = LatestAnswer::default();
-        assert!(asked.ask(&calls, &on_lane(0)).is_some());
+        assert!(asked.ask(calls, &on_lane(0)).is_some());
         assert!(
-            asked.ask(&calls, &on_lane(77)).is_none(),
+            asked.ask(calls, &on_lane(77)).is_none(),
             "the lane does not exist"
         );
-        assert!(asked.ask(&calls, &on_lane(0)).is_some());
-        let others = snapshot(1, 9).calls.unwrap();
-        assert!(asked.ask(&others, &on_lane(0)).is_none(), "of another run");
+        assert!(asked.ask(calls, &on_lane(0)).is_some());
+        let other = snapshot(1, 9);
+        let others = other.calls().unwrap();
+        assert!(asked.ask(others, &on_lane(0)).is_none(), "of another run");
     }
 }

@@ -90,14 +90,14 @@ impl WindowTable {
     /// Returns whether the table has rows.
     pub fn is_known(self, snapshot: &Snapshot) -> bool {
         match self {
-            Self::Candidates => snapshot.detection.is_some(),
-            Self::Incidents | Self::Waits | Self::Roots => snapshot.causes.is_some(),
+            Self::Candidates => snapshot.detection().is_some(),
+            Self::Incidents | Self::Waits | Self::Roots => snapshot.causes().is_some(),
             Self::Trends => {
-                let trends = snapshot.trends.as_ref();
+                let trends = snapshot.trends();
                 trends.is_some_and(|trends| !trends.all().is_empty())
             }
-            Self::Patterns => snapshot.patterns.is_some(),
-            Self::Changes => snapshot.comparison.is_some(),
+            Self::Patterns => snapshot.patterns().is_some(),
+            Self::Changes => snapshot.comparison().is_some(),
             Self::Profile | Self::Counters => snapshot.watch.is_attached(),
             Self::Records => snapshot.watch.visit().results.is_some(),
         }

@@ -7,7 +7,7 @@ use callgrove_gui::{
 };
 use callgrove_pipeline::is_server;
 use callgrove_report::ReportOrigin;
-use callgrove_session::Command;
+use callgrove_session::{Command, UserCommand};
 use callgrove_source::PATH_SEPARATOR;
 use callgrove_watch::RECORDED_TREES;
 
@@ -31,16 +31,16 @@ impl NativePlatform {
 }
 
 /// Returns the command that opens a source named on the command line or in the window.
-pub(crate) fn open_command(named: &str) -> Command {
+pub(crate) fn open_command(named: &str) -> UserCommand {
     command_for(named, kind_of(named))
 }
 
 /// Returns the commands that open sources given together. Traces are one run.
-pub(crate) fn open_commands(named: &[String], root: Option<&str>) -> Vec<Command> {
+pub(crate) fn open_commands(named: &[String], root: Option<&str>) -> Vec<UserCommand> {
     let (mut commands, mut traces) = (Vec::new(), Vec::new());
     for named in named {
         match open_command(named) {
-            Command::OpenTrace { source, .. } => traces.push(source),
+            UserCommand::Engine(Command::OpenTrace { source, .. }) => traces.push(source),
             other => commands.push(other),
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn open_commands(named: &[String], root: Option<&str>) -> Vec<Command
             source: traces.join(PATH_SEPARATOR),
             function: root.map(str::to_owned),
         };
-        commands.insert(0, open);
+        commands.insert(0, open.into());
     }
     commands
 }
@@ -96,14 +96,15 @@ impl Platform for NativePlatform {
             .is_ok()
     }
 
-    fn open(&self, named: &str) -> Command {
+    fn open(&self, named: &str) -> UserCommand {
         open_command(named)
     }
 
-    fn demo(&self) -> Option<Command> {
+    fn demo(&self) -> Option<UserCommand> {
         open_example()
             .inspect_err(|error| warn(&format!("{error:#}")))
             .ok()
+            .map(UserCommand::from)
     }
 
     fn save(&self, path: &str, content: &[u8]) -> Result<(), String> {

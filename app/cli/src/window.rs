@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
 use callgrove_pipeline::{ServerAccess, follow_job};
 use callgrove_server::client::RemoteSession;
-use callgrove_session::{Command, Session, Wake};
+use callgrove_session::{Session, UserCommand, Wake};
 use callgrove_watch::WatchCommand;
 use eframe::egui;
 
@@ -21,14 +21,14 @@ use callgrove_headless::start_engine;
 const SIZE: [f32; 2] = [1600.0, 1000.0];
 
 /// Opens a window, sends `commands` to its session, and returns when it is closed.
-pub(crate) fn show(commands: Vec<Command>, access: ServerAccess) -> Result<()> {
+pub(crate) fn show(commands: Vec<UserCommand>, access: ServerAccess) -> Result<()> {
     check_display()?;
     let context = egui::Context::default();
     let wake: Wake = {
         let context = context.clone();
         Arc::new(move || context.request_repaint())
     };
-    if let [Command::Watch(WatchCommand::Connect { address, .. })] = &commands[..]
+    if let [UserCommand::Watch(WatchCommand::Connect { address, .. })] = &commands[..]
         && let Some(session) = remote_session(address, &access, &wake)?
     {
         return show_app(context, session);
@@ -69,7 +69,7 @@ fn remote_session(address: &str, access: &ServerAccess, wake: &Wake) -> Result<O
     let mut session = Session::new(handle, watch);
     if let Some(address) = served.watched {
         let token = None;
-        session.send(Command::Watch(WatchCommand::Connect { address, token }));
+        session.send(WatchCommand::Connect { address, token });
     }
     Ok(Some(session))
 }

@@ -3,7 +3,7 @@
 use callgrove_actions::FilePurpose;
 use callgrove_model::{Progress, TimeNs};
 use callgrove_report::{InputFile, ReportOrigin};
-use callgrove_session::Command;
+use callgrove_session::{Command, UserCommand};
 use callgrove_watch::WatchCommand;
 
 use crate::background::{ExportProgress, FileMaker};
@@ -24,12 +24,12 @@ pub trait Platform {
     ) -> bool;
 
     /// Returns the command that opens a path or an address; a path is a trace unless the platform can inspect it.
-    fn open(&self, named: &str) -> Command {
+    fn open(&self, named: &str) -> UserCommand {
         command_for(named, PathKind::Trace)
     }
 
     /// Returns the command that opens the example trace; `None` without one.
-    fn demo(&self) -> Option<Command> {
+    fn demo(&self) -> Option<UserCommand> {
         None
     }
 
@@ -78,20 +78,16 @@ pub enum PathKind {
 }
 
 /// Returns the command that opens a path or an address; `kind` applies to paths only.
-pub fn command_for(named: &str, kind: PathKind) -> Command {
+pub fn command_for(named: &str, kind: PathKind) -> UserCommand {
     let is_address = ["http://", "https://", "postgres://", "postgresql://"]
         .iter()
         .any(|scheme| named.starts_with(scheme));
     if is_address || kind == PathKind::Records {
-        return Command::Watch(WatchCommand::Connect {
-            address: named.to_owned(),
-            token: None,
-        });
+        let (address, token) = (named.to_owned(), None);
+        return WatchCommand::Connect { address, token }.into();
     }
-    Command::OpenTrace {
-        source: named.to_owned(),
-        function: None,
-    }
+    let (source, function) = (named.to_owned(), None);
+    Command::OpenTrace { source, function }.into()
 }
 
 /// A platform without native dialogs.

@@ -67,7 +67,7 @@ impl HeadlessSession {
         let error = opened.perform([open])?;
         let snapshot = opened.session.snapshot();
         let has_all =
-            snapshot.trace.is_some() && (function.is_none() || snapshot.analysis.is_some());
+            snapshot.trace().is_some() && (function.is_none() || snapshot.analysis().is_some());
         match error {
             Some(error) if !has_all => bail!("{}", error.trim_end_matches('.')),
             _ if !has_all => bail!("the run could not be opened"),
@@ -93,7 +93,7 @@ impl HeadlessSession {
         loop {
             self.session.update();
             let snapshot = Arc::clone(self.session.snapshot());
-            if snapshot.name.as_deref() == Some(&*marker) {
+            if snapshot.viewers.name.as_deref() == Some(&*marker) {
                 self.waiter.monitor.clear();
                 return Ok(self.new_error(&snapshot));
             }

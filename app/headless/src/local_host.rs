@@ -227,11 +227,11 @@ mod tests {
             label: Some(Label::Normal),
         });
         assert!(
-            cell.newest().analysis.is_some(),
+            cell.newest().analysis().is_some(),
             "{:?}",
             cell.newest().notices
         );
-        cell.newest().labels.len()
+        cell.newest().edits.labels.len()
     }
 
     #[test]

@@ -99,12 +99,12 @@ impl OpenRuns {
     /// Returns what a run consists of, and what is damaged in it.
     pub(crate) fn info(&mut self, run: Option<&str>) -> Result<Value> {
         let snapshot = self.snapshot_of(run)?;
-        let trace = snapshot.trace.as_ref().context("no trace is open")?;
+        let trace = snapshot.trace().context("no trace is open")?;
         let source = snapshot.source.as_deref().unwrap_or_default();
         let contents = RunContents {
             source,
             trace,
-            suggestions: &snapshot.suggestions,
+            suggestions: snapshot.suggestions(),
         };
         Ok(contents.to_json())
     }
@@ -142,8 +142,8 @@ impl OpenRuns {
         let rows: Vec<TreeRow> = tree_rows(
             forest,
             detection,
-            &snapshot.labels_by_tree,
-            snapshot.causes.as_deref(),
+            &snapshot.edits.labels_by_tree,
+            snapshot.causes().map(AsRef::as_ref),
             |tree| explainer.reasons(tree),
         )
         .filter(|row| row.abnormal || !only_abnormal)
@@ -155,7 +155,7 @@ impl OpenRuns {
             forest.len()
         };
         let mut answer = RowAnswer::of_part(&rows, num_all)?;
-        let root = snapshot.analysis.as_ref().map(|it| it.root_name.clone());
+        let root = snapshot.analysis().map(|it| it.root_name.clone());
         answer["function"] = root.into();
         answer["num_executions"] = forest.len().into();
         answer["num_abnormal"] = detection.num_abnormal.into();
@@ -178,12 +178,12 @@ impl OpenRuns {
     /// Returns the repeated patterns of a run.
     pub(crate) fn patterns(&mut self, run: Option<&str>, limit: usize) -> Result<Value> {
         let snapshot = self.snapshot_of(run)?;
-        let trace = snapshot.trace.as_ref().context("no trace is open")?;
+        let trace = snapshot.trace().context("no trace is open")?;
         let patterns = RunPatterns::find(trace, Progress::none())?;
         let listed = patterns.listed();
         let rows = listed.iter().take(limit);
         let rows: Vec<_> = rows
-            .map(|pattern| patterns.row(pattern, snapshot.reference))
+            .map(|pattern| patterns.row(pattern, snapshot.inspected.reference))
             .collect();
         let mut answer = RowAnswer::of_part(&rows, listed.len())?;
         answer["iterations"] = serde_json::to_value(patterns.iterations_row())?;
@@ -250,9 +250,9 @@ impl OpenRuns {
         let now = open.snapshot();
         // A training that would change many results waits for a person's answer.
         Ok(json!({
-            "num_labels": now.labels.len(),
-            "num_untrained": now.num_untrained,
-            "waits_for_a_person": now.question.is_some(),
+            "num_labels": now.edits.labels.len(),
+            "num_untrained": now.edits.num_untrained,
+            "waits_for_a_person": now.model.question.is_some(),
         }))
     }
 
@@ -290,7 +290,7 @@ impl OpenRun {
         {
             return Ok((snapshot, Arc::clone(explainer)));
         }
-        let labels = &snapshot.labels_by_tree;
+        let labels = &snapshot.edits.labels_by_tree;
         let explainer = Explainer::new(forest, detection, labels, Progress::none())?;
         let explainer = Arc::new(explainer);
         self.explainer = Some((Arc::clone(&snapshot), Arc::clone(&explainer)));
@@ -307,10 +307,10 @@ fn author(user: Option<String>) -> String {
 }
 
 fn forest_of(snapshot: &Snapshot) -> Result<(&Forest, &Detection)> {
-    let analysis = snapshot.analysis.as_ref();
+    let analysis = snapshot.analysis();
     let analysis =
         analysis.context("no function of this run is analysed: name one as `function`")?;
-    let detection = snapshot.detection.as_ref();
+    let detection = snapshot.detection();
     Ok((
         &analysis.forest,
         detection.context("the executions are not judged")?,
@@ -318,7 +318,10 @@ fn forest_of(snapshot: &Snapshot) -> Result<(&Forest, &Detection)> {
 }
 
 fn causes_of(snapshot: &Snapshot) -> Result<&RunCauses> {
-    let causes = snapshot.causes.as_deref().filter(|it| it.is_timed());
+    let causes = snapshot
+        .causes()
+        .map(AsRef::as_ref)
+        .filter(|it| it.is_timed());
     causes.context("causes need a trace: the trees of a file have no times")
 }
 

@@ -63,7 +63,7 @@ impl OpenedRun {
 
     /// Returns the trace.
     pub(crate) fn trace(&self) -> PyResult<Arc<Trace>> {
-        let trace = self.snapshot()?.trace.clone();
+        let trace = self.snapshot()?.trace().cloned();
         trace.ok_or_else(|| error("the run has no trace"))
     }
 
@@ -126,7 +126,7 @@ impl OpenedRun {
         }
         let callback = progress.map(|it| it.clone_ref(py));
         let explainer = watched(py, callback, "Comparing the trees", |progress| {
-            Explainer::new(forest, detection, &snapshot.labels_by_tree, progress)
+            Explainer::new(forest, detection, &snapshot.edits.labels_by_tree, progress)
         })?;
         let explainer = Arc::new(explainer.map_err(exception)?);
         *lock(&self.explainer) = Some((snapshot.revision, Arc::clone(&explainer)));
@@ -161,18 +161,18 @@ impl OpenedRun {
 
 /// Returns the forest whose executions are judged, and their scores.
 pub(crate) fn forest_of(snapshot: &Snapshot) -> PyResult<(&Forest, &Detection)> {
-    let analysis = snapshot.analysis.as_ref();
+    let analysis = snapshot.analysis();
     let analysis = analysis.ok_or_else(|| {
         error("no function of this run is judged: name one, as in rank(\"PairEAM::compute\")")
     })?;
-    let detection = snapshot.detection.as_ref();
+    let detection = snapshot.detection();
     let detection = detection.ok_or_else(|| error("the executions are not judged"))?;
     Ok((&analysis.forest, detection))
 }
 
 /// Returns the causes of the delays of a run.
 pub(crate) fn causes_of(snapshot: &Snapshot) -> PyResult<&Arc<RunCauses>> {
-    let causes = snapshot.causes.as_ref().filter(|it| it.is_timed());
+    let causes = snapshot.causes().filter(|it| it.is_timed());
     causes.ok_or_else(|| error("causes need a trace: the trees of a file have no times"))
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn open(
         return Err(stopped);
     }
     let session = opened.map_err(exception)?;
-    if let Some(trace) = &session.session.snapshot().trace {
+    if let Some(trace) = session.session.snapshot().trace() {
         warn_of_damage(py, &trace.warnings)?;
     }
     let may_label = labels == "write";

@@ -51,7 +51,7 @@ impl PyRun {
     #[getter]
     fn function(&self) -> PyResult<Option<String>> {
         let snapshot = self.0.snapshot()?;
-        Ok(snapshot.analysis.as_ref().map(|it| it.root_name.clone()))
+        Ok(snapshot.analysis().map(|it| it.root_name.clone()))
     }
 
     /// The number of ranks.
@@ -76,14 +76,20 @@ impl PyRun {
     /// The file of the run's labels, if there is one.
     #[getter]
     fn journal(&self) -> PyResult<Option<String>> {
-        Ok(self.0.snapshot()?.journal.as_ref().map(ToString::to_string))
+        Ok(self
+            .0
+            .snapshot()?
+            .edits
+            .journal
+            .as_ref()
+            .map(ToString::to_string))
     }
 
     /// Returns the functions whose executions are worth judging, the most promising first.
     fn suggestions(&self) -> PyResult<Vec<String>> {
         let snapshot = self.0.snapshot()?;
         Ok(snapshot
-            .suggestions
+            .suggestions()
             .iter()
             .map(|it| it.name.clone())
             .collect())
@@ -146,7 +152,7 @@ impl PyRun {
             explainer,
         } = self.0.judged(py, function, progress.as_ref())?;
         let (forest, detection) = forest_of(&snapshot)?;
-        let causes = snapshot.causes.as_deref();
+        let causes = snapshot.causes().map(AsRef::as_ref);
         let causes = causes.filter(|_| !forest.trace().is_forest);
         let reasons_of = |tree| {
             if explain || detection.is_abnormal(tree) {
@@ -157,7 +163,7 @@ impl PyRun {
         };
         table(watched(py, progress, "Listing the executions", |_| {
             let of = TreeTable::new(forest, true);
-            let labels = &snapshot.labels_by_tree;
+            let labels = &snapshot.edits.labels_by_tree;
             batch_of(
                 &of,
                 tree_rows(forest, detection, labels, causes, reasons_of),
@@ -211,7 +217,7 @@ impl PyRun {
         let batch = watched(py, progress, "Searching for patterns", |progress| {
             let patterns = RunPatterns::find(&trace, progress).map_err(exception)?;
             let rows = patterns.listed().into_iter();
-            let rows = rows.map(|it| patterns.row(it, snapshot.reference));
+            let rows = rows.map(|it| patterns.row(it, snapshot.inspected.reference));
             batch_of(&PatternTable(patterns.iterations_row()), rows)
         })?;
         table(batch)
@@ -235,7 +241,7 @@ impl PyRun {
         } else {
             "not abnormal"
         };
-        let root = snapshot.analysis.as_ref().map_or("", |it| &it.root_name);
+        let root = snapshot.analysis().map_or("", |it| &it.root_name);
         let title = format!(
             "{} {} of {root}: {}, median {}, {verdict}",
             forest.code(tree),
@@ -270,7 +276,7 @@ impl PyRun {
         };
         let snapshot = self.0.snapshot()?;
         let tree = tree_named(forest_of(&snapshot)?.0, id)?;
-        if !self.0.may_label || snapshot.journal.is_none() {
+        if !self.0.may_label || snapshot.edits.journal.is_none() {
             return Err(error(
                 "labels are not stored: open the run with labels=\"write\", and in no window at the same time",
             ));
@@ -288,12 +294,12 @@ impl PyRun {
     fn train(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<usize> {
         let again = progress.as_ref().map(|it| it.clone_ref(py));
         let mut snapshot = self.0.perform(py, vec![Command::Train], progress)?;
-        if snapshot.question.is_some() {
+        if snapshot.model.question.is_some() {
             // The call of this function is the user's answer.
             let commands = vec![Command::Answer(TrainingAnswer::Keep)];
             snapshot = self.0.perform(py, commands, again)?;
         }
-        Ok(snapshot.labels.len())
+        Ok(snapshot.edits.labels.len())
     }
 
     /// Returns the labels of the judged executions: names and `"normal"` or `"abnormal"`.
@@ -301,7 +307,7 @@ impl PyRun {
         let snapshot = self.0.snapshot()?;
         let (forest, _) = forest_of(&snapshot)?;
         let labels = PyDict::new(py);
-        for (tree, label) in snapshot.labels_by_tree.iter().enumerate() {
+        for (tree, label) in snapshot.edits.labels_by_tree.iter().enumerate() {
             let label = match label {
                 None => continue,
                 Some(Label::Normal) => "normal",
@@ -339,7 +345,7 @@ impl PyRun {
         let OutputPath(path) = path;
         let snapshot = self.0.snapshot()?;
         let trace = self.0.trace()?;
-        let is_judged = findings && snapshot.detection.is_some();
+        let is_judged = findings && snapshot.detection().is_some();
         let callback = progress.as_ref();
         let judged = is_judged.then(|| self.0.judged(py, None, callback));
         let judged = judged.transpose()?;

@@ -18,13 +18,16 @@ pub(crate) fn write_trace(
     (with_findings, judged): (bool, Option<&Judged>),
     progress: Progress<'_>,
 ) -> anyhow::Result<()> {
-    let causes = snapshot.causes.as_deref().filter(|_| with_findings);
+    let causes = snapshot
+        .causes()
+        .map(AsRef::as_ref)
+        .filter(|_| with_findings);
     let forest = judged.and_then(|it| {
         Some(JudgedForest {
-            forest: &it.snapshot.analysis.as_ref()?.forest,
-            detection: it.snapshot.detection.as_ref()?,
+            forest: &it.snapshot.analysis()?.forest,
+            detection: it.snapshot.detection()?,
             explainer: &it.explainer,
-            labels: &it.snapshot.labels_by_tree,
+            labels: &it.snapshot.edits.labels_by_tree,
         })
     });
     let findings = causes.map(|causes| trace_findings(causes, forest));

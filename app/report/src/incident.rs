@@ -99,8 +99,8 @@ impl IncidentSection {
 
 /// Returns the tree that an incident delayed most; the root's own, if it is one of them.
 fn tree_of(snapshot: &Snapshot, causes: &RunCauses, index: usize) -> Option<TreeIdx> {
-    let forest = &snapshot.analysis.as_ref()?.forest;
-    let tree_causes = snapshot.tree_causes.as_ref()?;
+    let forest = &snapshot.analysis()?.forest;
+    let tree_causes = snapshot.tree_causes()?;
     let trees: Vec<TreeIdx> = tree_causes.of_incident(index).collect();
     let delay = |tree: &TreeIdx| {
         let DelayCause { role, waited, .. } = causes.of_tree(forest, *tree);

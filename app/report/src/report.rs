@@ -102,22 +102,25 @@ impl RunReport {
         request: &ReportRequest,
         reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
     ) -> Result<Self, ReportError> {
-        let trace = snapshot.trace.as_ref().ok_or(ReportError::NoTrace)?;
+        let trace = snapshot.trace().ok_or(ReportError::NoTrace)?;
         let span = snapshot.time_span().or_else(|| trace.time_span());
         let begin = span.map_or(TimeNs(0), |(begin, _)| begin);
-        let chosen = chosen_incidents(snapshot.causes.as_deref(), &request.incidents)?;
-        let incidents = snapshot.causes.as_ref().map(|causes| {
+        let chosen = chosen_incidents(snapshot.causes().map(AsRef::as_ref), &request.incidents)?;
+        let incidents = snapshot.causes().map(|causes| {
             let sections = chosen.iter().map(|&numbered| {
                 IncidentSection::new(snapshot, causes, numbered, begin, &reasons_of)
             });
             sections.collect()
         });
-        let trends = snapshot.trends.iter().flat_map(|trends| trends.rows());
+        let trends = snapshot
+            .trends()
+            .into_iter()
+            .flat_map(|trends| trends.rows());
         Ok(Self {
             title: trace.identity.to_string(),
             run: run_facts(trace, span, snapshot),
             quality: quality(trace),
-            incident_note: incident_note(snapshot.causes.as_deref(), &request.incidents),
+            incident_note: incident_note(snapshot.causes().map(AsRef::as_ref), &request.incidents),
             incidents: incidents.unwrap_or_default(),
             trends: trends.take(MAX_TRENDS).map(|row| row.words).collect(),
             candidates: candidates(snapshot, &request.candidates, begin, &reasons_of),
@@ -204,7 +207,7 @@ fn run_facts(
     let hosts = trace.identity.hosts();
     let length = span.map_or(DurationNs::ZERO, |(begin, end)| end.since(begin));
     // The calls may be in another process.
-    let calls = snapshot.calls.as_deref();
+    let calls = snapshot.calls().map(AsRef::as_ref);
     let num_calls = calls.map_or_else(|| trace.num_executions(), Calls::num_calls);
     let num_messages = calls.map_or(trace.messages.len(), Calls::num_messages);
     let written: DurationNs = trace.writes.iter().map(TracerWrite::duration).sum();
@@ -273,12 +276,12 @@ fn candidates(
     begin: TimeNs,
     reasons_of: &impl Fn(TreeIdx) -> Vec<Reason>,
 ) -> Option<CandidateSection> {
-    let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
+    let (analysis, detection) = (snapshot.analysis()?, snapshot.detection()?);
     let forest = &analysis.forest;
     let (listed, listed_note) = listed_candidates(detection, choice);
     let rows = listed_rows(
-        (forest, detection, &snapshot.labels_by_tree),
-        snapshot.causes.as_deref(),
+        (forest, detection, &snapshot.edits.labels_by_tree),
+        snapshot.causes().map(AsRef::as_ref),
         listed.into_iter(),
         reasons_of,
     );
@@ -367,9 +370,13 @@ fn cause_text(row: &TreeRow) -> String {
 }
 
 fn label_lines(snapshot: &Snapshot) -> Vec<LabelLine> {
-    let of_trees = snapshot.labels.iter().map(|it| (it, &snapshot.labels));
-    let of_records = snapshot.record_labels.iter();
-    let of_records = of_records.map(|it| (it, &snapshot.record_labels));
+    let of_trees = snapshot
+        .edits
+        .labels
+        .iter()
+        .map(|it| (it, &snapshot.edits.labels));
+    let of_records = snapshot.edits.record_labels.iter();
+    let of_records = of_records.map(|it| (it, &snapshot.edits.record_labels));
     let mut seen: BTreeSet<LabelKey> = BTreeSet::new();
     let all = of_trees.chain(of_records);
     let lines = all.filter_map(|((key, label), set)| {
@@ -385,7 +392,7 @@ fn label_lines(snapshot: &Snapshot) -> Vec<LabelLine> {
 }
 
 fn marks(snapshot: &Snapshot, begin: TimeNs) -> Vec<(String, String)> {
-    let marks = snapshot.marks.iter();
+    let marks = snapshot.edits.marks.iter();
     let line = |mark: &Mark| {
         let from = mark.range.from.since(begin);
         let time = if mark.range.from == mark.range.to {
@@ -399,13 +406,13 @@ fn marks(snapshot: &Snapshot, begin: TimeNs) -> Vec<(String, String)> {
 }
 
 fn settings(snapshot: &Snapshot) -> Vec<ReportFact> {
-    let ModelSettings { nu, gamma, rate } = snapshot.settings;
-    let is_default = if snapshot.settings == snapshot.default_settings {
+    let ModelSettings { nu, gamma, rate } = snapshot.model.settings;
+    let is_default = if snapshot.model.settings == snapshot.model.default_settings {
         "the defaults"
     } else {
         "changed by a user"
     };
-    let count = |label| thousands(snapshot.labels.count(label));
+    let count = |label| thousands(snapshot.edits.labels.count(label));
     vec![
         ReportFact::new(
             "Model",

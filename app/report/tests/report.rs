@@ -16,7 +16,9 @@ use callgrove_report::{
     CandidateChoice, IncidentChoice, InputFile, ReportError, ReportOrigin, ReportPicture,
     ReportRequest, RunReport, to_html,
 };
-use callgrove_session::{Detection, LabelSet, LearnSettings, Snapshot, analyze};
+use callgrove_session::{
+    Calls, Detection, ForestSnapshot, LabelSet, LearnSettings, RunSnapshot, Snapshot, analyze,
+};
 
 /// Executions per rank.
 const NUM_CALLS: i64 = 60;
@@ -68,22 +70,29 @@ fn snapshot() -> Snapshot {
     let no_labels = vec![None; forest.len()];
     let judged = learned.train(&no_labels, Progress::none()).unwrap();
     let causes = RunCauses::find(&trace, Progress::none()).unwrap();
+    let tree_causes = Arc::new(TreeCauses::new(&causes, &forest));
     let labels: LabelSet = serde_json::from_str(
         r#"{"labels":[[{"program":0,"rank":0,"index":40},"abnormal"],[{"program":0,"rank":1,"index":2},"normal"]],
             "names":["ana <a@b>"],"by":[0,null],"at":[1762251072000000000,null]}"#,
     )
     .unwrap();
-    Snapshot {
+    let calls = Arc::new(Calls::local(&trace));
+    let mut snapshot = Snapshot {
         source: Some("run <1>".into()),
-        tree_causes: Some(Arc::new(TreeCauses::new(&causes, &forest))),
-        causes: Some(Arc::new(causes)),
-        trace: Some(trace),
-        labels_by_tree: labels.by_tree(&forest).into(),
-        labels: Arc::new(labels),
-        analysis: Some(Arc::new(analysis)),
-        detection: Some(Arc::new(Detection::new(judged, None))),
+        run: Some(RunSnapshot {
+            causes: Some(Arc::new(causes)),
+            ..RunSnapshot::new(calls, Arc::new([]))
+        }),
+        forest: Some(ForestSnapshot {
+            tree_causes: Some(tree_causes),
+            detection: Some(Arc::new(Detection::new(judged, None))),
+            ..ForestSnapshot::new(Arc::new(analysis))
+        }),
         ..Snapshot::default()
-    }
+    };
+    snapshot.edits.labels_by_tree = labels.by_tree(&forest).into();
+    snapshot.edits.labels = Arc::new(labels);
+    snapshot
 }
 
 fn request() -> ReportRequest {
@@ -113,7 +122,7 @@ fn no_reasons(_: TreeIdx) -> Vec<callgrove_model::Reason> {
 fn a_report_says_what_the_tables_say() {
     let snapshot = snapshot();
     let report = RunReport::of(&snapshot, &request(), no_reasons).unwrap();
-    let causes = snapshot.causes.as_ref().unwrap();
+    let causes = snapshot.causes().unwrap();
     assert_eq!(report.incidents.len(), 1, "{}", report.incident_note);
     let incident = &report.incidents[0];
     let expected = causes.incident_sentence(causes.incident(0).unwrap());
@@ -187,7 +196,7 @@ fn what_does_not_exist_is_named() {
         ..request()
     };
     let error = RunReport::of(&snapshot, &wanted, no_reasons).unwrap_err();
-    let count = snapshot.causes.as_ref().unwrap().incidents().len();
+    let count = snapshot.causes().unwrap().incidents().len();
     assert_eq!(error, ReportError::NoIncident { number: 7, count });
     let error = RunReport::of(&Snapshot::default(), &request(), no_reasons).unwrap_err();
     assert_eq!(error, ReportError::NoTrace);

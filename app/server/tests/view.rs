@@ -238,11 +238,8 @@ fn reason(socket: &mut Socket) -> String {
 fn pages_share_the_run_and_labels_but_not_the_selection() {
     let server = serve(config());
     let [mut ana, mut ben] = [1, 2].map(|key| Page::open(&server, key));
-    let seen = ana.until(|seen| seen.detection.is_some() && seen.causes.is_some());
-    assert_eq!(
-        seen.analysis.as_ref().unwrap().forest.len(),
-        NUM_TREES as usize
-    );
+    let seen = ana.until(|seen| seen.detection().is_some() && seen.causes().is_some());
+    assert_eq!(seen.analysis().unwrap().forest.len(), NUM_TREES as usize);
     assert_eq!(seen.focus(), Some(TreeIdx(31)));
     let label = Command::SetLabel {
         trees: vec![TreeIdx(7)],
@@ -272,11 +269,11 @@ fn pages_show_other_viewers_and_authors_of_labels() {
     let mut ana = Page::named(&server, 1, Some("ana"));
     let mut guest = Page::open(&server, 0xbeef);
     let names = |seen: &Snapshot| -> Vec<String> {
-        let others = seen.viewers.iter().filter(|viewer| !viewer.is_you);
+        let others = seen.viewers.present.iter().filter(|viewer| !viewer.is_you);
         others.map(|viewer| viewer.name.to_string()).collect()
     };
     ana.until(|seen| names(seen) == ["guest beef"]);
-    guest.until(|seen| names(seen) == ["ana"] && seen.detection.is_some());
+    guest.until(|seen| names(seen) == ["ana"] && seen.detection().is_some());
     let label = Command::SetLabel {
         trees: vec![TreeIdx(7)],
         label: Some(Label::Normal),
@@ -286,7 +283,7 @@ fn pages_show_other_viewers_and_authors_of_labels() {
         .handle
         .send(Command::SetName("ben".to_owned()))
         .unwrap();
-    guest.until(|seen| seen.name.as_deref() == Some("ben"));
+    guest.until(|seen| seen.viewers.name.as_deref() == Some("ben"));
     let seen = ana.until(|seen| names(seen) == ["ben"]);
     assert_eq!(seen.label_author(TreeIdx(7)), Some("guest beef"));
     drop(guest);
@@ -298,10 +295,10 @@ fn pages_show_other_viewers_and_authors_of_labels() {
 fn a_question_about_calls_is_answered_while_the_session_works() {
     let server = serve(config());
     let mut page = Page::open(&server, 1);
-    let seen = page.until(|seen| seen.detection.is_some());
-    let calls = seen.calls.clone().unwrap();
-    assert!(calls.is_remote() && seen.trace.as_ref().unwrap().num_executions() == 0);
-    let forest = &seen.analysis.as_ref().unwrap().forest;
+    let seen = page.until(|seen| seen.detection().is_some());
+    let calls = seen.calls().cloned().unwrap();
+    assert!(calls.is_remote() && seen.trace().unwrap().num_executions() == 0);
+    let forest = &seen.analysis().unwrap().forest;
     let tree = TreeOf(forest.trees()[7].root);
     // The commands are sent before the question, so the session is busy with them.
     page.handle.send(Command::SetMap(MapMethod::Tsne)).unwrap();
@@ -316,7 +313,7 @@ fn a_question_about_calls_is_answered_while_the_session_works() {
 fn a_page_receives_its_files_and_cannot_read_those_of_the_server() {
     let server = serve(config());
     let mut page = Page::open(&server, 1);
-    page.until(|seen| seen.detection.is_some());
+    page.until(|seen| seen.detection().is_some());
     let path = "labels.csv".to_owned();
     page.handle.send(Command::ExportLabels { path }).unwrap();
     let path = "/etc/hostname".to_owned();
@@ -372,7 +369,7 @@ fn invalid_messages_close_their_connection_only() {
             "{reason_text:?} for {expected:?}"
         );
     }
-    good.until(|seen| seen.detection.is_some());
+    good.until(|seen| seen.detection().is_some());
     server.stop().unwrap();
 }
 
@@ -494,7 +491,7 @@ proptest! {
         let mut good = good.lock().unwrap();
         let name = format!("{:?}", good.handle.snapshot().revision);
         good.handle.send(Command::SetName(name.clone())).unwrap();
-        good.until(|seen| seen.name.as_deref() == Some(&name));
+        good.until(|seen| seen.viewers.name.as_deref() == Some(&name));
     }
 }
 
@@ -637,7 +634,7 @@ fn label_remotely(certificate: Option<&Certificate>) {
             woken.recv_timeout(TIMEOUT).unwrap();
         }
     };
-    until(&|seen| seen.detection.is_some());
+    until(&|seen| seen.detection().is_some());
     let label = Command::SetLabel {
         trees: vec![TreeIdx(7)],
         label: Some(Label::Normal),

@@ -1,4 +1,4 @@
-//! All commands that a user can send to a session.
+//! All commands that a user can send.
 
 use callgrove_judge::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TreeIdx};
@@ -14,7 +14,61 @@ use crate::question::{ModelAnswer, TrainingAnswer};
 use crate::tree_map::MapMethod;
 use crate::viewer::{Presence, ViewerId};
 
-/// A request of the user. Edits ([`Command::is_edit`]) are journalled and can be undone.
+/// A command of the user of a window.
+#[derive(Clone, PartialEq, Debug)]
+pub enum UserCommand {
+    /// For the engine, which the windows of several viewers can share.
+    Engine(Command),
+    /// Changes what the user inspects in this window.
+    Inspect(InspectCommand),
+    /// Concerns the watched run.
+    Watch(WatchCommand),
+    /// Selects the execution with an event label, and the tree that contains it. If no tree contains it, grows the
+    /// forest of its most promising caller.
+    OpenExecution {
+        /// Program.
+        program: ProgramId,
+        /// Event label.
+        label: ExecLabel,
+    },
+}
+
+impl From<Command> for UserCommand {
+    fn from(command: Command) -> Self {
+        Self::Engine(command)
+    }
+}
+
+impl From<InspectCommand> for UserCommand {
+    fn from(command: InspectCommand) -> Self {
+        Self::Inspect(command)
+    }
+}
+
+impl From<WatchCommand> for UserCommand {
+    fn from(command: WatchCommand) -> Self {
+        Self::Watch(command)
+    }
+}
+
+/// A change of what the user inspects in one window ([`crate::Inspected::apply`]). It is shown in the same frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum InspectCommand {
+    /// Shows the details of a call of the trace; `None` closes them.
+    Call(Option<ExecRef>),
+    /// Selects an incident by its index in [`crate::RunCauses::incidents`]; `None` deselects it.
+    Incident(Option<usize>),
+    /// Selects a trend by its index in [`crate::RunTrends::all`]; `None` deselects it.
+    Trend(Option<usize>),
+    /// Selects a pattern; `None` deselects it.
+    Pattern(Option<PatternId>),
+    /// Sets the reference of patterns: which value is usual, and which values are far from it.
+    Reference(PatternReference),
+    /// Selects a time range; `None` deselects it.
+    Range(Option<TimeRange>),
+}
+
+/// A command that the [`crate::Engine`] carries out. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// Opens a trace: a run's folder, one rank's file or a pattern. Its earlier labels are restored.
@@ -45,7 +99,7 @@ pub enum Command {
     ForViewer {
         /// The viewer that sent it.
         viewer: ViewerId,
-        /// Counts the viewer's commands from 1; see [`crate::Snapshot::carried_out`].
+        /// Counts the viewer's commands from 1; see [`crate::ViewersSnapshot::carried_out`].
         number: u64,
         /// The command itself.
         command: Box<Command>,
@@ -59,29 +113,6 @@ pub enum Command {
     },
     /// Sets the user's name. Labels record the name of their author.
     SetName(String),
-    /// Shows the details of a call of the trace; `None` closes them.
-    SelectCall(Option<ExecRef>),
-    /// Selects an incident by its index in [`crate::RunCauses::incidents`]; `None` deselects it.
-    SelectIncident(Option<usize>),
-    /// Selects a trend by its index in [`crate::RunTrends::all`]; `None` deselects it.
-    SelectTrend(Option<usize>),
-    /// Selects a pattern; `None` deselects it.
-    SelectPattern(Option<PatternId>),
-    /// Sets the reference of patterns: which value is usual, and which values are far from it.
-    SetReference(PatternReference),
-    /// Selects a time range; `None` deselects it.
-    SelectRange(Option<TimeRange>),
-    /// Selects the execution with an event label, and the tree that contains it. If no tree contains it, grows the
-    /// forest of its most promising caller.
-    OpenExecution {
-        /// Program.
-        program: ProgramId,
-        /// Event label.
-        label: ExecLabel,
-    },
-    /// A command that concerns the watched run.
-    #[serde(skip)]
-    Watch(WatchCommand),
     /// Labels trees, or removes their labels.
     SetLabel {
         /// The trees.
@@ -123,7 +154,7 @@ pub enum Command {
     Train,
     /// Sets whether the model is trained after every label.
     SetAutoTrain(bool),
-    /// Answers [`crate::Snapshot::question`].
+    /// Answers [`crate::ModelSnapshot::question`].
     Answer(TrainingAnswer),
     /// Trains the model with the labels that so far apply to their executions only.
     LearnHeld,
@@ -154,9 +185,9 @@ pub enum Command {
         /// File.
         path: String,
     },
-    /// Answers [`crate::Snapshot::misfit`].
+    /// Answers [`crate::ModelSnapshot::misfit`].
     AnswerModel(ModelAnswer),
-    /// Compares the open run (AFTER) with an earlier one (BEFORE): [`crate::Snapshot::comparison`].
+    /// Compares the open run (AFTER) with an earlier one (BEFORE): [`crate::RunSnapshot::comparison`].
     CompareWith {
         /// Path or pattern of BEFORE.
         source: String,
@@ -166,7 +197,7 @@ pub enum Command {
     /// Reads the open source again, with the data that was added since. Labels and selection are kept.
     Reload,
     /// Fetches the models of a running job from its server, and compares the trained model with the active one
-    /// ([`crate::Snapshot::running_models`]).
+    /// ([`crate::ModelSnapshot::running_models`]).
     #[serde(rename = "LookAtRunningModels")]
     FetchRunningModels {
         /// Address of the server.

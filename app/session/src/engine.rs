@@ -109,7 +109,10 @@ impl Engine {
             return;
         };
         match embedded.advance_map() {
-            Ok(Some(map)) => self.executor.publisher.view.map = Some(map),
+            Ok(Some(map)) => {
+                let publisher = &mut self.executor.publisher;
+                publisher.update_forest(|shown| shown.map = Some(map));
+            }
             Ok(None) => {}
             Err(error) => self.executor.report_error(&error),
         }
@@ -169,7 +172,7 @@ impl Engine {
             Command::SetMap(method) => self.set_map(method),
             Command::PauseMap(is_paused) => self.pause_map(is_paused),
             Command::SetQuery(query) => {
-                self.executor.publisher.view.query = query;
+                self.executor.publisher.view.model.query = query;
                 self.show_scores();
                 Ok(())
             }
@@ -200,20 +203,11 @@ impl Engine {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
             }
-            // `Session` handles these itself.
-            Command::SelectCall(_)
-            | Command::SelectIncident(_)
-            | Command::SelectTrend(_)
-            | Command::SelectPattern(_)
-            | Command::SetReference(_)
-            | Command::SelectRange(_)
-            | Command::OpenExecution { .. }
-            | Command::Watch(_) => Ok(()),
         }
     }
 
     fn export_labels(&mut self, path: &str) -> Result<(), CommandError> {
-        let labels = Arc::clone(&self.executor.publisher.view.labels);
+        let labels = Arc::clone(&self.executor.publisher.view.edits.labels);
         let num_labels = labels.len();
         let text = format!("{num_labels} labels were written to {path}.");
         self.write(path, &labels.to_csv(), text)

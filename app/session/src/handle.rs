@@ -81,7 +81,7 @@ impl SnapshotCell {
     /// Reports to the user that the session ended with `cause`. The host application calls this last.
     pub fn end(&self, cause: &str) {
         let last = self.newest();
-        let kept = match &last.journal {
+        let kept = match &last.edits.journal {
             Some(place) => format!("Your labels are safe in {place}; close the window and open"),
             None => {
                 "Labels given since the session was saved last are lost. Close the window and open"
@@ -182,10 +182,9 @@ mod tests {
     #[test]
     fn the_end_is_reported_with_cause_and_remedy() {
         let cell = SnapshotCell::default();
-        cell.publish(Arc::new(Snapshot {
-            journal: Some("run.jsonl".into()),
-            ..Snapshot::default()
-        }));
+        let mut snapshot = Snapshot::default();
+        snapshot.edits.journal = Some("run.jsonl".into());
+        cell.publish(Arc::new(snapshot));
         cell.end("index out of bounds");
         let shown = cell.newest();
         assert_eq!(

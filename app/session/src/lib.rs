@@ -1,6 +1,6 @@
 //! The application without a user interface.
 //!
-//! A user's requests come in as [`Command`]s; the state to show goes out as [`Snapshot`]s. The
+//! A user's requests come in as [`UserCommand`]s; the state to show goes out as [`Snapshot`]s. The
 //! [`Engine`] between them owns trace, embedding and model, and does the long work. It runs where
 //! the host application puts it (a thread on the desktop, a worker in the browser). Files, clocks and
 //! threads belong to the host application, which provides them through [`Host`].
@@ -68,7 +68,7 @@ pub use callgrove_query::{
     Unfolding, WaitCell, WaitsIn, layout_lane, merge_spans, order_rows,
 };
 pub use callgrove_trees::explain::{Difference, DifferenceKind, TreeExplanation};
-pub use command::{Command, Selection};
+pub use command::{Command, InspectCommand, Selection, UserCommand};
 pub use comparison::{COMPARED_ELSEWHERE, ComparedWith, UsualPair};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
@@ -88,8 +88,9 @@ pub use root::{RootError, forest_of_trees, grow_forest, median_duration};
 pub use session::Session;
 pub use session_file::is_session_file;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion,
-    ViewerState, Work,
+    Analysis, Change, Detection, EditsSnapshot, Explanation, ForestSnapshot, Inspected,
+    ModelSnapshot, Move, Notice, RunSnapshot, Severity, Snapshot, Suggestion, ViewerState,
+    ViewersSnapshot, Work,
 };
 pub use table::{Reasons, TreeRow, listed_rows, tree_rows};
 pub use tree_map::{MapMethod, TreeMap};

@@ -1,20 +1,20 @@
-//! The session of a window: all sources of one run behind one [`Command`] and one [`Snapshot`].
+//! The session of a window: all sources of one run behind one [`UserCommand`] and one [`Snapshot`].
 //!
-//! The engine works on a thread of its own, and the watched run is a cheap state machine. Selections (a call, a time
-//! range) belong to the session itself. So a selection is shown in the frame in which it was made, however busy the
-//! engine is, and no view depends on where an answer comes from.
+//! The engine works on a thread of its own, and the watched run is a cheap state machine. What the user inspects (a
+//! call, a time range) belongs to the session itself. So a selection is shown in the frame in which it was made, however
+//! busy the engine is, and no view depends on where an answer comes from.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
-use callgrove_query::{FoundCall, Labelled, PatternId, PatternReference, TimeRange};
+use callgrove_query::{FoundCall, Labelled};
 use callgrove_watch::{WatchHandle, Watcher};
 
-use crate::command::{Command, Selection};
+use crate::command::{Command, Selection, UserCommand};
 use crate::comparison::COMPARED_ELSEWHERE;
 use crate::handle::{SendError, SessionHandle};
-use crate::snapshot::{Notice, Severity, Snapshot};
+use crate::snapshot::{Inspected, Notice, Severity, Snapshot};
 
 /// First number of the session's own notices. The engine numbers its notices from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
@@ -31,12 +31,7 @@ pub struct Session {
     unanswered: VecDeque<Selection>,
     /// Commands that the engine has not accepted yet, oldest first.
     unsent: VecDeque<Command>,
-    call: Option<ExecRef>,
-    incident: Option<usize>,
-    trend: Option<usize>,
-    pattern: Option<PatternId>,
-    reference: PatternReference,
-    range: Option<TimeRange>,
+    inspected: Inspected,
     /// The execution to open, while it is being searched for.
     wanted: Option<Labelled>,
     /// The execution whose forest is being grown.
@@ -58,12 +53,7 @@ impl Session {
             newest,
             unanswered: VecDeque::new(),
             unsent: VecDeque::new(),
-            call: None,
-            incident: None,
-            trend: None,
-            pattern: None,
-            reference: PatternReference::default(),
-            range: None,
+            inspected: Inspected::default(),
             wanted: None,
             awaited: None,
             recorded: RunIdentity::default(),
@@ -91,7 +81,7 @@ impl Session {
 
     /// Takes over new results, once per frame. Never blocks. Returns whether it should be called again soon.
     pub fn update(&mut self) -> bool {
-        if let Some(calls) = &self.newest.calls {
+        if let Some(calls) = self.newest.calls() {
             calls.begin_frame();
         }
         while let Some(command) = self.unsent.pop_front() {
@@ -117,23 +107,25 @@ impl Session {
     }
 
     /// Carries out a command, or passes it on to the engine, which keeps their order. Never blocks.
-    pub fn send(&mut self, command: Command) {
-        match command {
-            Command::SelectCall(call) => self.call = call,
-            Command::SelectIncident(incident) => (self.incident, self.trend) = (incident, None),
-            Command::SelectTrend(trend) => (self.trend, self.incident) = (trend, None),
-            Command::SelectPattern(pattern) => self.pattern = pattern,
-            Command::SetReference(reference) => self.reference = reference,
-            Command::SelectRange(range) => self.range = range,
-            Command::OpenExecution { program, label } => {
+    pub fn send(&mut self, command: impl Into<UserCommand>) {
+        match command.into() {
+            UserCommand::Engine(command) => self.send_to_engine(command),
+            UserCommand::Inspect(command) => self.inspected.apply(command),
+            UserCommand::OpenExecution { program, label } => {
                 self.wanted = Some(Labelled { program, label });
                 self.find_wanted();
             }
-            Command::Watch(command) => {
+            UserCommand::Watch(command) => {
                 if let Some(watcher) = &mut self.watcher {
                     watcher.carry_out(command);
                 }
             }
+        }
+        self.compose();
+    }
+
+    fn send_to_engine(&mut self, command: Command) {
+        match command {
             Command::Dismiss { notice } if notice >= FIRST_NOTICE => {
                 self.notices.retain(|known| known.id != notice);
             }
@@ -144,17 +136,17 @@ impl Session {
             Command::Select(selection) => self.select(selection),
             command => self.pass_on(command),
         }
-        self.compose();
     }
 
     /// Returns whether the calls of the run are in another process.
     fn is_remote(&self) -> bool {
-        let calls = self.newest.calls.as_ref();
+        let calls = self.newest.calls();
         calls.is_some_and(|calls| calls.is_remote())
     }
 
     fn select(&mut self, selection: Selection) {
-        (self.call, self.incident, self.trend) = (None, None, None);
+        let inspected = &mut self.inspected;
+        (inspected.call, inspected.incident, inspected.trend) = (None, None, None);
         self.unanswered.push_back(selection.clone());
         self.pass_on(Command::Select(selection));
     }
@@ -173,7 +165,7 @@ impl Session {
             return false;
         };
         let label = wanted.label;
-        let Some(calls) = self.newest.calls.clone() else {
+        let Some(calls) = self.newest.calls().cloned() else {
             self.wanted = None;
             self.notify(format!("Open the trace of the run to see {label} in it."));
             return true;
@@ -195,9 +187,9 @@ impl Session {
         if let Some(tree) = self.tree_of(found) {
             self.reveal(tree, found.call);
         } else {
-            self.call = Some(found.call);
+            self.inspected.call = Some(found.call);
             self.awaited = Some(found.clone());
-            if let (Some(func), Some(trace)) = (self.root_over(found), &self.newest.trace) {
+            if let (Some(func), Some(trace)) = (self.root_over(found), self.newest.trace()) {
                 let function = trace.names.name(func).to_owned();
                 self.pass_on(Command::SetRoot { function });
             }
@@ -207,7 +199,7 @@ impl Session {
     /// Returns the tree that contains a call.
     fn tree_of(&self, found: &FoundCall) -> Option<TreeIdx> {
         let stack: Vec<ExecIdx> = found.stack.iter().map(|it| it.call.exec).collect();
-        let forest = &self.newest.analysis.as_ref()?.forest;
+        let forest = &self.newest.analysis()?.forest;
         forest.tree_around(found.call.lane, &stack)
     }
 
@@ -215,7 +207,7 @@ impl Session {
     /// the call if none of the suggested ones calls anything.
     fn root_over(&self, found: &FoundCall) -> Option<FuncId> {
         let position = |func: FuncId| {
-            let mut suggested = self.newest.suggestions.iter();
+            let mut suggested = self.newest.suggestions().iter();
             suggested.position(|it| it.func == func && it.mean_calls >= 2.0)
         };
         let stack = found.stack.iter().map(|it| it.func);
@@ -227,12 +219,12 @@ impl Session {
 
     fn reveal(&mut self, tree: TreeIdx, exec: ExecRef) {
         self.select(Selection::One(tree));
-        self.call = Some(exec);
+        self.inspected.call = Some(exec);
     }
 
     /// Detaches the watched records if they are proven to be of another run than the trace.
     fn detach_other_run(&mut self) {
-        let (Some(trace), Some(watcher)) = (&self.newest.trace, &mut self.watcher) else {
+        let (Some(trace), Some(watcher)) = (self.newest.trace(), &mut self.watcher) else {
             return;
         };
         let watch = watcher.watch();
@@ -258,7 +250,7 @@ impl Session {
         };
         let watch = Arc::clone(watcher.watch());
         let run = &watch.overview().run;
-        if run.is_empty() || self.newest.trace.is_some() || self.recorded.is_same_run(run) {
+        if run.is_empty() || self.newest.trace().is_some() || self.recorded.is_same_run(run) {
             return;
         }
         self.recorded = run.clone();
@@ -288,10 +280,12 @@ impl Session {
 
     /// Drops the state that another trace or forest invalidates.
     fn take_over(&mut self, before: &Snapshot) {
-        if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
-            (self.call, self.range) = (None, None);
+        if !is_same(self.newest.trace(), before.trace()) {
+            self.inspected = Inspected {
+                reference: self.inspected.reference,
+                ..Inspected::default()
+            };
             (self.wanted, self.awaited) = (None, None);
-            (self.incident, self.trend, self.pattern) = (None, None, None);
         }
         let selection = &self.newest.selection;
         if let Some(at) = self.unanswered.iter().rposition(|known| known == selection) {
@@ -299,9 +293,9 @@ impl Session {
         } else if *selection != before.selection {
             self.unanswered.clear();
         }
-        let is_new_forest = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
+        let is_new_forest = !is_same(self.newest.analysis(), before.analysis());
         if is_new_forest
-            && self.newest.analysis.is_some()
+            && self.newest.analysis().is_some()
             && let Some(awaited) = self.awaited.take()
             && let Some(tree) = self.tree_of(&awaited)
         {
@@ -317,11 +311,7 @@ impl Session {
                 .filter(|about| *selection == Selection::One(about.tree));
             shown.selection.clone_from(selection);
         }
-        shown.call = self.call;
-        (shown.incident, shown.trend) = (self.incident, self.trend);
-        shown.pattern = self.pattern;
-        shown.reference = self.reference;
-        shown.range = self.range;
+        shown.inspected = self.inspected;
         if let Some(watcher) = &self.watcher {
             shown.watch = Arc::clone(watcher.watch());
         }
@@ -345,9 +335,12 @@ mod tests {
     use std::sync::mpsc::sync_channel;
 
     use callgrove_model::{ProgramId, RankId, RunIdentity, Trace};
+    use callgrove_query::{Calls, PatternId};
 
     use super::*;
+    use crate::command::InspectCommand;
     use crate::handle::SnapshotCell;
+    use crate::snapshot::RunSnapshot;
     use callgrove_watch::{Overview, WatchCommand, WatchRequest, WatchTransport, WatchUpdate};
 
     /// A run with one process, which had this pid.
@@ -379,16 +372,17 @@ mod tests {
             identity,
             ..Trace::default()
         };
+        let calls = Arc::new(Calls::local(&Arc::new(trace)));
         cell.publish(Arc::new(Snapshot {
-            trace: Some(Arc::new(trace)),
+            run: Some(RunSnapshot::new(calls, Arc::new([]))),
             ..Snapshot::default()
         }));
         let (handle, transport) = WatchHandle::pair();
         let mut session = Session::new(SessionHandle::new(sender, cell), Some(handle));
-        session.send(Command::Watch(WatchCommand::Connect {
+        session.send(WatchCommand::Connect {
             address: "found".to_owned(),
             token: None,
-        }));
+        });
         (session, transport)
     }
 
@@ -429,15 +423,18 @@ mod tests {
     #[test]
     fn a_selection_deselects_the_incident_and_keeps_the_pattern() {
         let (mut session, _) = session_on(run(1));
-        session.send(Command::SelectIncident(Some(3)));
-        session.send(Command::SelectPattern(Some(PatternId(2))));
+        session.send(InspectCommand::Incident(Some(3)));
+        session.send(InspectCommand::Pattern(Some(PatternId(2))));
         let shown = session.snapshot();
         assert_eq!(
-            (shown.incident, shown.pattern),
+            (shown.inspected.incident, shown.inspected.pattern),
             (Some(3), Some(PatternId(2)))
         );
         session.send(Command::Select(Selection::None));
         let shown = session.snapshot();
-        assert_eq!((shown.incident, shown.pattern), (None, Some(PatternId(2))));
+        assert_eq!(
+            (shown.inspected.incident, shown.inspected.pattern),
+            (None, Some(PatternId(2)))
+        );
     }
 }

@@ -8,10 +8,12 @@ use callgrove_model::{
     TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Calls, Cause, Detection, Difference, DifferenceKind, Explanation, LabelSet,
-    MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap, TreeScores,
-    WriteShare,
+    Analysis, Calls, Cause, Detection, Difference, DifferenceKind, Explanation, ForestSnapshot,
+    LabelSet, MapMethod, RunPatterns, RunSnapshot, Selection, Snapshot, Suggestion, TreeKey,
+    TreeMap, TreeScores, WriteShare,
 };
+
+use crate::change::{changed, forest_in, run_of};
 
 /// Functions of the trace.
 const NAMES: [&str; 5] = [
@@ -68,38 +70,40 @@ pub fn snapshot_of(trace: Trace) -> Snapshot {
         mean_calls: 6.0,
         reason: "many calls, and some take 10 times the median".to_owned(),
     };
-    Snapshot {
+    let suggestions = Arc::new([
+        suggestion("compute", root, num_trees),
+        suggestion("ev_tally", FuncId(4), num_trees * 3),
+    ]);
+    let calls = Arc::new(Calls::local(&trace));
+    let mut snapshot = Snapshot {
         revision: 1,
         source: Some("runs/lammps".to_owned()),
-        suggestions: Arc::new([
-            suggestion("compute", root, num_trees),
-            suggestion("ev_tally", FuncId(4), num_trees * 3),
-        ]),
-        calls: Some(Arc::new(Calls::local(&trace))),
-        trace: Some(trace),
-        analysis: Some(Arc::new(analysis)),
-        map: Some(Arc::new(map)),
-        detection: Some(Arc::new(detection)),
-        labels_by_tree: vec![None; num_trees].into(),
-        auto_train: true,
+        run: Some(RunSnapshot::new(calls, suggestions)),
+        forest: Some(ForestSnapshot {
+            map: Some(Arc::new(map)),
+            detection: Some(Arc::new(detection)),
+            ..ForestSnapshot::new(Arc::new(analysis))
+        }),
         ..Snapshot::default()
-    }
+    };
+    snapshot.edits.labels_by_tree = vec![None; num_trees].into();
+    snapshot.model.auto_train = true;
+    snapshot
 }
 
 /// Returns the same session after a tree was labelled.
 pub fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Snapshot {
-    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
-    let mut labels = LabelSet::clone(&snapshot.labels);
+    let forest = &snapshot.analysis().expect("it is analysed").forest;
+    let mut labels = LabelSet::clone(&snapshot.edits.labels);
     labels.set(TreeKey::of(forest, tree), Some(label));
     let labels_by_tree = labels.by_tree(forest).into();
     let undo = Some(format!("label {} {}", forest.code(tree), label.name()));
-    Snapshot {
-        revision: snapshot.revision + 1,
-        labels: Arc::new(labels),
-        labels_by_tree,
-        undo,
-        ..snapshot.clone()
-    }
+    changed(snapshot.clone(), |it| {
+        it.revision += 1;
+        it.edits.labels = Arc::new(labels);
+        it.edits.labels_by_tree = labels_by_tree;
+        it.edits.undo = undo;
+    })
 }
 
 /// Returns the same session with a tree selected and explained.
@@ -254,21 +258,20 @@ fn detection(map: &TreeMap) -> Detection {
 
 /// Returns the same session after the patterns of its run were found.
 pub fn with_patterns(snapshot: &Snapshot) -> Snapshot {
-    let trace = snapshot.trace.as_ref().expect("it is loaded");
-    let calls = snapshot.calls.as_ref().expect("they are local");
+    let trace = snapshot.trace().expect("it is loaded");
+    let calls = snapshot.calls().expect("they are local");
     let found = RunPatterns::find(trace, Progress::none()).expect("it is not cancelled");
-    Snapshot {
-        revision: snapshot.revision + 1,
-        patterns: calls.set_patterns(found),
-        ..snapshot.clone()
-    }
+    changed(snapshot.clone(), |it| {
+        it.revision += 1;
+        run_of(it).patterns = calls.set_patterns(found);
+    })
 }
 
 /// Returns the same session after the most abnormal tree turned out to be slow because of a trace write: 31 ms in the
 /// middle of it, on its rank.
 pub fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
-    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
-    let detection = snapshot.detection.as_ref().expect("it is scored");
+    let analysis = snapshot.analysis().expect("it is analysed");
+    let detection = snapshot.detection().expect("it is scored");
     let tree = detection.order[0];
     let (root, cstree) = (
         analysis.forest.trees()[tree.index()].root,
@@ -291,23 +294,23 @@ pub fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
         excess: DurationNs(40_000_000),
         covered: write.duration(),
     });
-    let shown = Snapshot {
-        revision: snapshot.revision + 1,
-        calls: Some(Arc::new(Calls::local(&trace))),
-        trace: Some(trace),
-        analysis: Some(Arc::new(analysis)),
-        detection: Some(Arc::new(Detection::new(
-            TreeScores {
-                scores: detection.scores.clone(),
-                abnormal: detection.abnormal.clone(),
-                p_values: detection.p_values.clone(),
-                causes,
-                ..TreeScores::default()
-            },
-            None,
-        ))),
-        ..snapshot.clone()
-    };
+    let detection = Detection::new(
+        TreeScores {
+            scores: detection.scores.clone(),
+            abnormal: detection.abnormal.clone(),
+            p_values: detection.p_values.clone(),
+            causes,
+            ..TreeScores::default()
+        },
+        None,
+    );
+    let shown = changed(snapshot.clone(), |it| {
+        it.revision += 1;
+        run_of(it).calls = Arc::new(Calls::local(&trace));
+        let forest = forest_in(it);
+        forest.analysis = Arc::new(analysis);
+        forest.detection = Some(Arc::new(detection));
+    });
     (shown, tree)
 }
 

@@ -336,8 +336,7 @@ impl SmallSession {
 /// Returns the bits of all scores.
 pub fn scores(snapshot: &Snapshot) -> Vec<u64> {
     snapshot
-        .detection
-        .as_ref()
+        .detection()
         .unwrap()
         .scores
         .iter()

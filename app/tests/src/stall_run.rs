@@ -8,6 +8,7 @@ use callgrove_model::{
 };
 use callgrove_session::{RunCauses, Selection, Snapshot, TreeCauses};
 
+use crate::change::{changed, forest_in, run_of};
 use crate::demo_run::snapshot_of;
 
 /// Functions of the run.
@@ -37,32 +38,30 @@ pub fn stalled_snapshot() -> Snapshot {
 
 /// Returns the same session after the delays of its run were analysed.
 pub fn with_causes(snapshot: &Snapshot) -> Snapshot {
-    let trace = snapshot.trace.as_ref().expect("it is loaded");
-    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
-    let calls = snapshot.calls.as_ref().expect("they are local");
+    let trace = snapshot.trace().expect("it is loaded");
+    let forest = &snapshot.analysis().expect("it is analysed").forest;
+    let calls = snapshot.calls().expect("they are local");
     let found = RunCauses::find(trace, Progress::none()).expect("it is not cancelled");
     let causes = calls.set_causes(found).expect("the calls are local");
-    Snapshot {
-        revision: snapshot.revision + 1,
-        tree_causes: Some(Arc::new(TreeCauses::new(&causes, forest))),
-        causes: Some(causes),
-        ..snapshot.clone()
-    }
+    changed(snapshot.clone(), |it| {
+        it.revision += 1;
+        forest_in(it).tree_causes = Some(Arc::new(TreeCauses::new(&causes, forest)));
+        run_of(it).causes = Some(causes);
+    })
 }
 
 /// Returns the same session with an incident and the trees that it hit selected.
 pub fn with_incident(snapshot: &Snapshot, number: usize) -> Snapshot {
-    Snapshot {
-        revision: snapshot.revision + 1,
-        selection: Selection::Group(trees_of_stall(snapshot, number)),
-        incident: Some(number),
-        ..snapshot.clone()
-    }
+    changed(snapshot.clone(), |it| {
+        it.revision += 1;
+        it.selection = Selection::Group(trees_of_stall(snapshot, number));
+        it.inspected.incident = Some(number);
+    })
 }
 
 /// Returns the trees in which a rank stalled, and those that waited for it, ascending.
 pub fn trees_of_stall(snapshot: &Snapshot, number: usize) -> Vec<TreeIdx> {
-    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
+    let analysis = snapshot.analysis().expect("it is analysed");
     let num_trees = analysis.forest.len() / NUM_RANKS;
     let call = STALLS[number].0;
     let tree = |rank: usize| TreeIdx::from_index(rank * num_trees + call);

@@ -8,6 +8,7 @@ use callgrove_model::{
 };
 use callgrove_session::{RunTrends, Snapshot};
 
+use crate::change::{changed, run_of};
 use crate::demo_run::snapshot_of;
 
 /// Functions of the run.
@@ -34,12 +35,9 @@ fn snapshot_of_ranks(is_all_slow: bool) -> Snapshot {
     let ranks = (0..NUM_RANKS).map(|rank| rank_trace(rank, is_all_slow));
     let ranks = ranks.collect();
     let snapshot = snapshot_of(Trace::assemble(ranks, Warnings::default()));
-    let trace = snapshot.trace.as_ref().expect("it is loaded");
+    let trace = snapshot.trace().expect("it is loaded");
     let trends = RunTrends::find(trace, Progress::none()).expect("it is not cancelled");
-    Snapshot {
-        trends: Some(Arc::new(trends)),
-        ..snapshot
-    }
+    changed(snapshot, |it| run_of(it).trends = Some(Arc::new(trends)))
 }
 
 /// Returns compute { kernel tally MPI_Barrier }, repeated.

@@ -2,6 +2,7 @@
 //! before.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_app_tests::changed;
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_patterns};
 use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
 use callgrove_app_tests::trend_run::trend_snapshot;
@@ -35,14 +36,13 @@ impl RemotePage {
         while let Some(frame) = sender.next_frame(whole).expect("a frame") {
             link.take(&frame).expect("it is valid");
         }
-        let seen = Snapshot {
-            call: whole.call,
-            range: whole.range,
-            incident: whole.incident,
-            trend: whole.trend,
-            pattern: whole.pattern,
-            ..Snapshot::clone(&handle.snapshot())
-        };
+        let seen = changed(Snapshot::clone(&handle.snapshot()), |it| {
+            it.inspected.call = whole.inspected.call;
+            it.inspected.range = whole.inspected.range;
+            it.inspected.incident = whole.inspected.incident;
+            it.inspected.trend = whole.inspected.trend;
+            it.inspected.pattern = whole.inspected.pattern;
+        });
         Self { link, sender, seen }
     }
 
@@ -79,7 +79,7 @@ fn check<State: Default + 'static>(
     let (mut local, _) = harness_of(whole.clone(), size, themed(view));
     local.run_steps(SETTLED);
     let mut page = RemotePage::new(whole);
-    let calls = page.seen.calls.clone().expect("a run is open");
+    let calls = page.seen.calls().cloned().expect("a run is open");
     assert!(calls.is_remote());
     let (mut remote, _) = harness_of(page.seen.clone(), size, themed(view));
     remote.run_steps(SETTLED);
@@ -105,10 +105,7 @@ fn with_call(snapshot: Snapshot) -> Snapshot {
         lane: LaneIdx(1),
         exec: ExecIdx(2),
     };
-    Snapshot {
-        call: Some(call),
-        ..snapshot
-    }
+    changed(snapshot, |it| it.inspected.call = Some(call))
 }
 
 #[test]
@@ -120,7 +117,7 @@ fn views_draw_remote_calls_like_local_ones() {
     check("candidates", &demo, candidates::candidates_ui);
     let (from, to) = demo.time_span().expect("there are calls");
     let range = Some(TimeRange { from, to });
-    let chosen = Snapshot { range, ..demo };
+    let chosen = changed(demo, |it| it.inspected.range = range);
     check("statistics", &chosen, timeline_ui);
 }
 
@@ -142,9 +139,6 @@ fn patterns_and_waits_of_remote_calls_are_shown_like_local_ones() {
 
 #[test]
 fn trends_of_remote_calls_are_drawn_like_local_ones() {
-    let trends = Snapshot {
-        trend: Some(0),
-        ..trend_snapshot()
-    };
+    let trends = changed(trend_snapshot(), |it| it.inspected.trend = Some(0));
     check("the timeline of a trend", &trends, timeline_ui);
 }

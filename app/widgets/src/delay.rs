@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecRef, FuncId, TreeIdx};
 use callgrove_session::{
-    CallTimes, Calls, CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses,
-    Selection, Snapshot, TimesOf,
+    CallTimes, Calls, CauseKind, CausePhrase, Command, DelayCause, DelayRole, InspectCommand,
+    Label, RunCauses, Selection, Snapshot, TimesOf, UserCommand,
 };
 
 /// The execution that was looked up last.
@@ -31,12 +31,12 @@ pub struct Delay {
 impl KnownDelay {
     /// Returns the delay of an execution; `None` if it was on time, and while it is unknown.
     pub fn of(&mut self, snapshot: &Snapshot, exec: Option<ExecRef>) -> Option<&Delay> {
-        let (causes, exec) = (snapshot.causes.as_ref()?, exec?);
+        let (causes, exec) = (snapshot.causes()?, exec?);
         let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Delay)| {
             Arc::ptr_eq(of, causes) && *known == exec
         };
         if !self.known.as_ref().is_some_and(is_known) {
-            let found = Delay::find(snapshot.calls.as_ref()?, causes, exec)?;
+            let found = Delay::find(snapshot.calls()?, causes, exec)?;
             self.known = Some((Arc::clone(causes), exec, found));
         }
         let (_, _, delay) = self.known.as_ref()?;
@@ -70,15 +70,15 @@ impl Delay {
 
 /// Returns the root of the execution of a tree.
 pub fn root_of_tree(snapshot: &Snapshot, tree: Option<TreeIdx>) -> Option<ExecRef> {
-    let forest = &snapshot.analysis.as_ref()?.forest;
+    let forest = &snapshot.analysis()?.forest;
     forest.trees().get(tree?.index()).map(|known| known.root)
 }
 
 /// Returns the short role of a tree in the delays of the run: `root`, `victim of rank 5`; `None` if it was on time.
 pub fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayRole, String)> {
     let cause = snapshot.tree_cause(tree)?;
-    let causes = snapshot.causes.as_ref()?;
-    let own = snapshot.analysis.as_ref()?.forest.code(tree).rank;
+    let causes = snapshot.causes()?;
+    let own = snapshot.analysis()?.forest.code(tree).rank;
     let root = cause
         .root
         .and_then(|root| causes.roots().get(root as usize))
@@ -117,7 +117,7 @@ pub fn kind_text(kind: CauseKind) -> &'static str {
 
 /// Returns the trees of the forest that an incident hit, in ascending order.
 pub fn trees_hit(snapshot: &Snapshot, incident: usize) -> Vec<TreeIdx> {
-    let causes = snapshot.tree_causes.as_ref();
+    let causes = snapshot.tree_causes();
     causes.map_or_else(Vec::new, |causes| causes.of_incident(incident).collect())
 }
 
@@ -134,10 +134,10 @@ pub fn common_author<'a>(snapshot: &'a Snapshot, trees: &[TreeIdx]) -> Option<&'
 }
 
 /// Returns the commands that show an incident: the trees that it hit are selected, then the incident.
-pub fn commands_to_show_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
+pub fn commands_to_show_incident(snapshot: &Snapshot, incident: usize) -> [UserCommand; 2] {
     [
-        Command::Select(selection_of_incident(snapshot, incident)),
-        Command::SelectIncident(Some(incident)),
+        Command::Select(selection_of_incident(snapshot, incident)).into(),
+        InspectCommand::Incident(Some(incident)).into(),
     ]
 }
 

@@ -26,7 +26,7 @@ pub fn duration_or_dash(duration_us: Option<f64>) -> String {
 /// Returns the cause that explains why a tree is unusual, and how much of it.
 pub fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     let cause = snapshot.cause(tree)?.name();
-    let analysis = snapshot.analysis.as_ref()?;
+    let analysis = snapshot.analysis()?;
     let share = analysis.write_shares.get(tree.index()).copied().flatten()?;
     Some(format!(
         "{}, {cause}: {} above usual, {} of it while the tracer wrote its own data",
@@ -38,7 +38,7 @@ pub fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
 
 /// Returns why a tree is rare or long by design.
 pub fn design_note(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
-    let analysis = snapshot.analysis.as_ref()?;
+    let analysis = snapshot.analysis()?;
     let text = design_text(snapshot.by_design(tree)?);
     let code = analysis.forest.code(tree);
     Some(format!("{code}, by design: {text}. Not an alarm."))
@@ -46,7 +46,7 @@ pub fn design_note(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
 
 /// Returns the note on the held label of a tree.
 pub fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
-    let analysis = snapshot.analysis.as_ref()?;
+    let analysis = snapshot.analysis()?;
     let label = snapshot.label(tree).filter(|_| snapshot.is_held(tree))?;
     Some(format!(
         "{}, held {}: the label holds for this execution only; the model is not trained on it",
@@ -57,7 +57,7 @@ pub fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
 
 /// Returns the author of the label of a tree.
 pub fn author_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
-    let analysis = snapshot.analysis.as_ref()?;
+    let analysis = snapshot.analysis()?;
     let (code, label) = (analysis.forest.code(tree), snapshot.label(tree)?);
     let author = snapshot.label_author(tree)?;
     Some(format!("{code}, labelled {} by {author}", label.name()))

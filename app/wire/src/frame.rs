@@ -3,14 +3,14 @@
 use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef};
 use callgrove_packed::frame::{self, FrameDamaged};
 use callgrove_query::{CallQuestion, Calls, CallsFacts};
-use callgrove_session::{Analysis, Command};
+use callgrove_session::{Analysis, Command, Suggestion};
 use callgrove_watch::{ConnectionId, WatchRequest, WatchUpdate};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of the wire protocol. Both sides must have the same.
-pub const WIRE_VERSION: u32 = 7;
+pub const WIRE_VERSION: u32 = 8;
 
 /// A message from a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -84,6 +84,7 @@ pub(crate) enum FrameKind {
 pub(crate) struct RemoteTrace {
     pub(crate) head: TraceHead,
     pub(crate) facts: CallsFacts,
+    pub(crate) suggestions: Vec<Suggestion>,
 }
 
 /// The answer to a question about calls.

@@ -211,8 +211,9 @@ impl SessionLink {
                 }
             }
             FrameContent::Snapshot(snapshot) => {
-                let is_done =
-                    |unconfirmed: &mut (u64, Command)| unconfirmed.0 <= snapshot.carried_out;
+                let is_done = |unconfirmed: &mut (u64, Command)| {
+                    unconfirmed.0 <= snapshot.viewers.carried_out
+                };
                 while self.unconfirmed.pop_front_if(is_done).is_some() {
                     self.num_sent = self.num_sent.saturating_sub(1);
                 }

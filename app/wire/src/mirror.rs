@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_causes::Causes;
 use callgrove_model::{TraceHead, fnv1a};
 use callgrove_query::{Calls, RunCauses, RunTrends, TreeCauses};
-use callgrove_session::{Analysis, Selection, Snapshot};
+use callgrove_session::{Analysis, ForestSnapshot, RunSnapshot, Selection, Snapshot};
 use callgrove_trends::Trends;
 use callgrove_watch::{ConnectionId, WatchUpdate};
 
@@ -61,7 +61,7 @@ impl SnapshotMirror {
 
     /// Returns the number and the calls of the trace that is shown.
     pub fn calls(&self) -> Option<(u64, &Arc<Calls>)> {
-        Some((self.num_traces, self.known.calls.as_ref()?))
+        Some((self.num_traces, self.known.calls()?))
     }
 
     /// Takes the next frame.
@@ -74,11 +74,11 @@ impl SnapshotMirror {
             FrameKind::Snapshot => return self.take_snapshot(content).map(FrameContent::Snapshot),
             FrameKind::Trace => self.take_trace(content)?,
             FrameKind::Analysis => self.take_analysis(content)?,
-            FrameKind::Map => self.known.map = read(content)?,
-            FrameKind::Detection => self.known.detection = read(content)?,
+            FrameKind::Map => self.forest()?.map = read(content)?,
+            FrameKind::Detection => self.forest()?.detection = read(content)?,
             FrameKind::Trends => self.take_trends(content)?,
             FrameKind::Causes => self.take_causes(content)?,
-            FrameKind::Patterns => self.known.patterns = read(content)?,
+            FrameKind::Patterns => self.run()?.patterns = read(content)?,
             FrameKind::File => return Ok(FrameContent::File(read(content)?)),
             FrameKind::Welcome => return Ok(FrameContent::Welcome(read(content)?)),
             FrameKind::Watch => {
@@ -97,25 +97,18 @@ impl SnapshotMirror {
         let small: Snapshot = read(content)?;
         let large = std::mem::take(&mut self.known);
         self.known = Snapshot {
-            trace: large.trace,
-            calls: large.calls,
-            trends: large.trends,
-            causes: large.causes,
-            patterns: large.patterns,
-            analysis: large.analysis,
-            map: large.map,
-            detection: large.detection,
-            tree_causes: large.tree_causes,
+            run: large.run,
+            forest: large.forest,
             ..small
         };
         let known = &mut self.known;
-        if let Some(analysis) = &known.analysis {
-            known.labels_by_tree = known.labels.by_tree(&analysis.forest).into();
-        }
-        if let (None, Some(causes), Some(analysis)) =
-            (&known.tree_causes, &known.causes, &known.analysis)
-        {
-            known.tree_causes = Some(Arc::new(TreeCauses::new(causes, &analysis.forest)));
+        if let Some(forest) = &mut known.forest {
+            let trees = &forest.analysis.forest;
+            known.edits.labels_by_tree = known.edits.labels.by_tree(trees).into();
+            let causes = known.run.as_ref().and_then(|run| run.causes.as_ref());
+            if let (None, Some(causes)) = (&forest.tree_causes, causes) {
+                forest.tree_causes = Some(Arc::new(TreeCauses::new(causes, trees)));
+            }
         }
         Ok(Arc::new(self.known.clone()))
     }
@@ -124,35 +117,31 @@ impl SnapshotMirror {
         let remote: Option<RemoteTrace> = read(content)?;
         let sum = fnv1a(content);
         let known = self.calls.take().filter(|(of, _)| *of == sum);
-        let (head, calls) = match (remote, known) {
-            (None, _) => (TraceHead::default(), None),
-            (Some(remote), Some((_, calls))) => {
-                calls.requeue_sent();
-                (remote.head, Some(calls))
-            }
-            (Some(remote), None) => {
-                let trace = Arc::new(remote.head.clone().without_calls()?);
-                (
-                    remote.head,
-                    Some(Arc::new(Calls::remote(trace, remote.facts))),
-                )
+        let (head, run) = match remote {
+            None => (TraceHead::default(), None),
+            Some(remote) => {
+                let calls = if let Some((_, calls)) = known {
+                    calls.requeue_sent();
+                    calls
+                } else {
+                    let trace = Arc::new(remote.head.clone().without_calls()?);
+                    Arc::new(Calls::remote(trace, remote.facts))
+                };
+                self.calls = Some((sum, Arc::clone(&calls)));
+                let run = RunSnapshot::new(calls, remote.suggestions.into());
+                (remote.head, Some(run))
             }
         };
         self.num_traces += 1;
         self.head = head;
-        self.known.trace = calls.as_ref().map(|calls| Arc::clone(calls.trace()));
-        self.calls = calls.clone().map(|calls| (sum, calls));
-        self.known.calls = calls;
-        self.known.trends = None;
-        self.known.causes = None;
-        self.known.patterns = None;
+        self.known.run = run;
         self.forget_forest();
         Ok(())
     }
 
     fn take_answer(&self, content: &[u8]) -> Result<(), WireError> {
         let (number, answer): (u64, CallAnswer) = read(content)?;
-        let Some(calls) = &self.known.calls else {
+        let Some(calls) = self.known.calls() else {
             return Ok(());
         };
         let bytes = match &answer {
@@ -163,13 +152,20 @@ impl SnapshotMirror {
     }
 
     fn forget_forest(&mut self) {
-        self.known.analysis = None;
-        self.known.map = None;
-        self.known.detection = None;
-        self.known.tree_causes = None;
+        self.known.forest = None;
         self.known.explanation = None;
         self.known.selection = Selection::None;
-        self.known.labels_by_tree = Arc::new([]);
+        self.known.edits.labels_by_tree = Arc::new([]);
+    }
+
+    /// Returns the run to complete.
+    fn run(&mut self) -> Result<&mut RunSnapshot, WireError> {
+        self.known.run.as_mut().ok_or(WireError::Order)
+    }
+
+    /// Returns the forest to complete.
+    fn forest(&mut self) -> Result<&mut ForestSnapshot, WireError> {
+        self.known.forest.as_mut().ok_or(WireError::Order)
     }
 
     fn take_analysis(&mut self, content: &[u8]) -> Result<(), WireError> {
@@ -185,28 +181,29 @@ impl SnapshotMirror {
             roots,
             analysis,
         } = parts;
-        if self.known.trace.is_none() {
-            return Err(WireError::Order);
-        }
+        self.run()?;
         let forest = roots.unpack(self.head.clone(), functions, trees, num_unclosed)?;
-        self.known.analysis = Some(Arc::new(Analysis { forest, ..analysis }));
+        let analysis = Arc::new(Analysis { forest, ..analysis });
+        self.known.forest = Some(ForestSnapshot::new(analysis));
         Ok(())
     }
 
     fn take_trends(&mut self, content: &[u8]) -> Result<(), WireError> {
         let found: Option<Trends> = read(content)?;
-        let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
-        self.known.trends =
-            found.map(|trends| Arc::new(RunTrends::of_found(Arc::clone(trace), trends)));
+        let run = self.run()?;
+        let trace = run.calls.trace();
+        run.trends = found.map(|trends| Arc::new(RunTrends::of_found(Arc::clone(trace), trends)));
         Ok(())
     }
 
     fn take_causes(&mut self, content: &[u8]) -> Result<(), WireError> {
         let found: Option<Causes> = read(content)?;
-        let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
-        self.known.tree_causes = None;
-        self.known.causes =
-            found.map(|causes| Arc::new(RunCauses::of_found(Arc::clone(trace), causes)));
+        let run = self.run()?;
+        let trace = run.calls.trace();
+        run.causes = found.map(|causes| Arc::new(RunCauses::of_found(Arc::clone(trace), causes)));
+        if let Some(forest) = &mut self.known.forest {
+            forest.tree_causes = None;
+        }
         Ok(())
     }
 }

@@ -71,7 +71,7 @@ impl SnapshotSender {
     }
 
     fn head_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if !take_over(&mut self.calls, newest.calls.as_ref()) {
+        if !take_over(&mut self.calls, newest.calls()) {
             return Ok(None);
         }
         self.num_traces += 1;
@@ -81,12 +81,13 @@ impl SnapshotSender {
         let remote = self.calls.as_ref().map(|calls| RemoteTrace {
             head: TraceHead::of(calls.trace()),
             facts: calls.facts().clone(),
+            suggestions: newest.suggestions().to_vec(),
         });
         FrameKind::Trace.named(&remote).map(Some)
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.analysis, newest.analysis.as_ref()) {
+        if take_over(&mut self.analysis, newest.analysis()) {
             (self.map, self.detection) = (None, None);
             self.revision = None;
             let parts = self.analysis.as_ref().map(|analysis| AnalysisParts {
@@ -98,11 +99,11 @@ impl SnapshotSender {
             });
             return FrameKind::Analysis.compact(&parts).map(Some);
         }
-        if take_over(&mut self.map, newest.map.as_ref()) {
+        if take_over(&mut self.map, newest.map()) {
             self.revision = None;
             return FrameKind::Map.compact(&self.map).map(Some);
         }
-        if take_over(&mut self.detection, newest.detection.as_ref()) {
+        if take_over(&mut self.detection, newest.detection()) {
             self.revision = None;
             return FrameKind::Detection.compact(&self.detection).map(Some);
         }
@@ -111,17 +112,17 @@ impl SnapshotSender {
 
     /// Returns the parts that are computed late and that the snapshot does not wait for.
     fn next_of_run(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.trends, newest.trends.as_ref()) {
+        if take_over(&mut self.trends, newest.trends()) {
             self.revision = None;
             let found = self.trends.as_ref().map(|trends| trends.found());
             return FrameKind::Trends.compact(&found).map(Some);
         }
-        if take_over(&mut self.causes, newest.causes.as_ref()) {
+        if take_over(&mut self.causes, newest.causes()) {
             self.revision = None;
             let found = self.causes.as_ref().map(|causes| causes.found());
             return FrameKind::Causes.compact(&found).map(Some);
         }
-        if take_over(&mut self.patterns, newest.patterns.as_ref()) {
+        if take_over(&mut self.patterns, newest.patterns()) {
             self.revision = None;
             return FrameKind::Patterns.compact(&self.patterns).map(Some);
         }

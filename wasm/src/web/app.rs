@@ -1,7 +1,7 @@
 //! The application in a page: its session, its title, and files that are dropped on it.
 
 use callgrove_gui::CallgroveApp;
-use callgrove_session::{Command, Session, Snapshot};
+use callgrove_session::{Session, Snapshot};
 use callgrove_watch::WatchCommand;
 use eframe::egui;
 use js_sys::Function;
@@ -80,7 +80,7 @@ impl WebApp {
         let mut session = Session::new(handle.clone(), watch);
         if let Some(address) = served.and_then(|served| served.watched) {
             let token = None;
-            session.send(Command::Watch(WatchCommand::Connect { address, token }));
+            session.send(WatchCommand::Connect { address, token });
         }
         context.add_plugin(Mirror::new(context));
         let mut app = CallgroveApp::new(creation, session, Box::new(platform));
@@ -124,7 +124,7 @@ impl eframe::App for WebApp {
 
 impl PageStatus {
     fn of(snapshot: &Snapshot) -> Self {
-        let (open, watch) = (snapshot.analysis.as_ref(), &snapshot.watch);
+        let (open, watch) = (snapshot.analysis(), &snapshot.watch);
         let state = if let Some(work) = &snapshot.work {
             work.stage.clone()
         } else if let Some(open) = open {

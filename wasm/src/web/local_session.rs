@@ -237,7 +237,7 @@ impl Inner {
     /// name together with the previous forest.
     fn remember(&self, last: &Snapshot) {
         let mut open = self.open.borrow_mut();
-        let Some((analysis, source)) = last.analysis.as_ref().zip(last.source.as_ref()) else {
+        let Some((analysis, source)) = last.analysis().zip(last.source.as_ref()) else {
             return;
         };
         let is_known = |open: &Open| Arc::ptr_eq(&open.analysis, analysis);

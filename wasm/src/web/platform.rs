@@ -1,9 +1,9 @@
 //! The views' platform in a browser: its file dialog, its storage, the example.
 
-use callgrove_gui::{FilePurpose, Platform};
+use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
 use callgrove_model::TimeNs;
 use callgrove_report::ReportOrigin;
-use callgrove_session::Command;
+use callgrove_session::UserCommand;
 
 use super::files::Files;
 use super::{browser, page};
@@ -50,13 +50,13 @@ impl Platform for BrowserPlatform {
         true
     }
 
-    fn open(&self, named: &str) -> Command {
-        open_command(named)
+    fn open(&self, named: &str) -> UserCommand {
+        command_for(named, PathKind::Trace)
     }
 
-    fn demo(&self) -> Option<Command> {
+    fn demo(&self) -> Option<UserCommand> {
         self.files.put(EXAMPLE, EXAMPLE_CONTENT);
-        Some(open_command(EXAMPLE))
+        Some(open_command(EXAMPLE).into())
     }
 
     fn has_paths(&self) -> bool {

@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn the_view_scrolls_to_the_call_again_when_a_tree_reorders_the_rows() {
         let demo = snapshot(16, 40);
-        let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
+        let mut canvas = LaneCanvas::new(Arc::clone(demo.calls().expect("a trace has some")));
         let theme = Theme::new(true, None);
         let call = ExecRef {
             lane: LaneIdx(9),
@@ -454,7 +454,7 @@ mod tests {
     #[test]
     fn during_a_pan_all_rows_are_current_and_one_a_frame_is_laid_out_ahead() {
         let demo = snapshot(16, 40);
-        let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
+        let mut canvas = LaneCanvas::new(Arc::clone(demo.calls().expect("a trace has some")));
         let (theme, query) = (Theme::new(true, None), RowQuery::default());
         canvas.arrange(&theme, &query, None, &Arc::default());
         let all = canvas.view.bounds();

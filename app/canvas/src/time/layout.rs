@@ -293,14 +293,14 @@ mod tests {
     #[test]
     fn the_pointer_hits_the_bar_under_it_and_a_narrow_one_next_to_it() {
         let demo = snapshot(1, 1);
-        let trace = demo.trace.expect("it is read");
+        let trace = demo.trace().expect("it is read");
         let (from, to) = trace.time_span().expect("calls");
         let tile = Tile {
             from,
             to,
             min_bar_ns: 1,
         };
-        let bars = layout_lane(&trace, LaneIdx(0), RowKind::Stack, tile);
+        let bars = layout_lane(trace, LaneIdx(0), RowKind::Stack, tile);
         for bar in &bars {
             let middle = TimeNs(bar.from.0 + bar.to.since(bar.from).0 / 2);
             assert_eq!(bar_at(&bars, bar.level, middle, 0), Some(bar));
@@ -328,8 +328,8 @@ mod tests {
     fn every_abnormal_execution_is_seen_at_every_zoom() {
         let demo = snapshot(3, 40);
         let (analysis, detection) = (
-            demo.analysis.expect("analysed"),
-            demo.detection.expect("trained"),
+            demo.analysis().expect("analysed"),
+            demo.detection().expect("trained"),
         );
         let trace = analysis.forest.trace();
         let (from, to) = trace.time_span().expect("calls");

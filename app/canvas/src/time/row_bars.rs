@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn joined_bars_of_tiles_equal_those_of_one_tile() {
         let demo = snapshot(2, 5);
-        let (trace, calls) = (demo.trace.unwrap(), demo.calls.unwrap());
+        let (trace, calls) = (demo.trace().unwrap(), demo.calls().unwrap());
         let (from, to) = trace.time_span().unwrap();
         let lane = LaneIdx(1);
         for kind in [RowKind::Strip, RowKind::Stack] {
@@ -108,14 +108,14 @@ mod tests {
                     min_bar_ns,
                 };
                 let tiles = grid.touching(Window { from, to });
-                let row = RowBars::lay_out(None, &calls, (lane, kind, grid), &tiles).unwrap();
+                let row = RowBars::lay_out(None, calls, (lane, kind, grid), &tiles).unwrap();
                 assert!(row.has(kind, grid, &tiles));
                 let whole = Tile {
                     from,
                     to,
                     min_bar_ns,
                 };
-                let bars = layout_lane(&trace, lane, kind, whole);
+                let bars = layout_lane(trace, lane, kind, whole);
                 assert_eq!(row.bars(), bars, "{kind:?} in tiles of {length_ns} ns");
             }
         }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_known_tile_is_not_queried_again() {
-        let calls = snapshot(1, 9).calls.unwrap();
+        let calls = snapshot(1, 9).calls().cloned().unwrap();
         let (from, to) = calls.time_span().unwrap();
         let grid = TileGrid {
             length_ns: to.since(from).0 / 8,

@@ -7,5 +7,5 @@ use crate::example::open_example;
 use crate::window;
 
 pub(crate) fn run() -> Result<()> {
-    window::show(vec![open_example()?], ServerAccess::default())
+    window::show(vec![open_example()?.into()], ServerAccess::default())
 }

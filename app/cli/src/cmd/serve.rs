@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
-use callgrove_session::Command as SessionCommand;
+use callgrove_session::{Command as SessionCommand, UserCommand};
 use callgrove_watch::WatchCommand;
 
 use crate::args::PageArgs;
@@ -55,31 +55,36 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
 /// Returns the session that pages view, if any source is given.
 fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
     let (mut opened, mut watched) = (None, None);
-    for mut open in open_commands(&args.sources, args.function.as_deref()) {
-        let source = match &mut open {
-            SessionCommand::Watch(WatchCommand::Connect { address, .. }) if watched.is_none() => {
+    let too_many = |source: &str| {
+        anyhow!(
+            "cannot serve {source} too: pages view one run or saved session, and one run's records"
+        )
+    };
+    for open in open_commands(&args.sources, args.function.as_deref()) {
+        match open {
+            UserCommand::Watch(WatchCommand::Connect { address, .. }) => {
+                ensure!(watched.is_none(), too_many(&address));
                 let access = ServerAccess {
                     ca_file: args.ca.ca_file.clone(),
                     credential: credential_of_server(&args.serve)?,
                     own: None,
                 };
-                watched = Some((address.clone(), access));
-                continue;
+                watched = Some((address, access));
             }
-            SessionCommand::OpenTrace { source, .. } => {
-                check_source(source)?;
-                source.clone()
+            UserCommand::Engine(mut open) => {
+                let source = match &mut open {
+                    SessionCommand::OpenTrace { source, .. } => {
+                        check_source(source)?;
+                        source.clone()
+                    }
+                    SessionCommand::LoadSession { path } => path.clone(),
+                    _ => continue,
+                };
+                ensure!(opened.is_none(), too_many(&source));
+                opened = Some((source, open));
             }
-            SessionCommand::LoadSession { path } => path.clone(),
-            SessionCommand::Watch(WatchCommand::Connect { address, .. }) => address.clone(),
-            _ => continue,
-        };
-        if opened.is_some() || matches!(open, SessionCommand::Watch(_)) {
-            bail!(
-                "cannot serve {source} too: pages view one run or saved session, and one run's records"
-            );
+            _ => {}
         }
-        opened = Some((source, open));
     }
     if opened.is_none() && watched.is_none() {
         return Ok(None);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_actions::View;
 use callgrove_app_tests::demo_run::demo_snapshot;
 use callgrove_app_tests::stall_run::stalled_snapshot;
+use callgrove_app_tests::{changed, run_of};
 use callgrove_model::Progress;
 use callgrove_session::{Command, ComparedWith, Snapshot};
 use egui::{Key, Modifiers};
@@ -14,17 +15,16 @@ use super::tests::Window;
 
 /// Returns a session in which the open run is compared with the run of another session.
 fn compared(after: &Snapshot, before: &Snapshot) -> Snapshot {
-    let [earlier, open] = [before, after].map(|it| it.trace.as_ref().expect("it is loaded"));
+    let [earlier, open] = [before, after].map(|it| it.trace().expect("it is loaded"));
     let none = Progress::none;
     let comparison = ComparedWith::new("earlier", [earlier, open], None, none());
     let comparison = comparison.expect("it is not cancelled");
     let comparison = comparison.with_root("compute", open, none());
     let comparison = comparison.expect("it is not cancelled");
-    Snapshot {
-        revision: after.revision + 1,
-        comparison: Some(Arc::new(comparison)),
-        ..after.clone()
-    }
+    changed(after.clone(), |it| {
+        it.revision = after.revision + 1;
+        run_of(it).comparison = Some(Arc::new(comparison));
+    })
 }
 
 fn different() -> (Window, Snapshot) {
@@ -56,11 +56,11 @@ fn the_key_asks_for_the_earlier_run_and_sends_it() {
 #[test]
 fn a_new_comparison_comes_to_the_front_and_keys_show_its_changes_in_the_other_views() {
     let (mut window, snapshot) = different();
-    let comparison = snapshot.comparison.as_ref().expect("it is compared");
+    let comparison = snapshot.comparison().expect("it is compared");
     let state = window.harness.state();
     assert_eq!(state.focus, Some(View::Changes));
     assert!(!comparison.rows().is_empty(), "the runs differ");
-    let trace = snapshot.trace.as_ref().expect("it is loaded");
+    let trace = snapshot.trace().expect("it is loaded");
     let at = comparison
         .rows()
         .iter()
@@ -124,7 +124,7 @@ fn the_usual_executions_of_both_runs_are_one_tree() {
     window.press(Key::Num3);
     window.click("BEFORE and AFTER");
     window.sent();
-    let comparison = snapshot.comparison.as_ref().expect("it is compared");
+    let comparison = snapshot.comparison().expect("it is compared");
     let pair = comparison.usual().expect("a function is chosen");
     pair.expect("both runs call it");
     window

@@ -144,7 +144,7 @@ impl Person {
     }
 
     fn code(&self, tree: TreeIdx) -> String {
-        let analysis = self.seen().analysis.clone().unwrap();
+        let analysis = self.seen().analysis().cloned().unwrap();
         analysis.forest.code(tree).to_string()
     }
 }
@@ -155,7 +155,7 @@ fn the_most_anomalous_tree_is_selected() {
     person.press(&[Key::Num1]);
     // The run opens at its first incident, somewhere in the list.
     let seen = person.seen();
-    let order = &seen.detection.as_ref().unwrap().order;
+    let order = &seen.detection().unwrap().order;
     for _ in 0..order.len() {
         person.press(&[Key::Comma]);
         if person.seen().selection == Selection::One(order[0]) {
@@ -163,7 +163,7 @@ fn the_most_anomalous_tree_is_selected() {
         }
     }
     let seen = person.seen();
-    let top = seen.detection.as_ref().unwrap().order[0];
+    let top = seen.detection().unwrap().order[0];
     assert_eq!(seen.selection, Selection::One(top));
     assert!(person.reads(&format!("Tree {}", person.code(top))));
 }
@@ -172,7 +172,7 @@ fn the_most_anomalous_tree_is_selected() {
 fn a_normal_tree_is_selected_by_its_code() {
     let mut person = Person::at_trace();
     let seen = person.seen();
-    let order = &seen.detection.as_ref().unwrap().order;
+    let order = &seen.detection().unwrap().order;
     let middle = order[order.len() / 2];
     let code = person.code(middle);
     person.press_with(Modifiers::COMMAND, Key::P);
@@ -199,7 +199,7 @@ fn a_group_is_selected_on_the_map_and_its_centre_named() {
 fn the_map_is_drawn_by_another_method() {
     let mut person = Person::at_trace();
     person.press_with(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Num3);
-    let map = person.seen().map.clone().unwrap();
+    let map = person.seen().map().cloned().unwrap();
     assert_eq!((map.method, map.fraction), (MapMethod::Tsne, 1.0));
 }
 
@@ -213,7 +213,7 @@ fn the_findings_of_the_most_abnormal_execution_have_their_times() {
     // Findings of low importance are hidden by default.
     let listed: Vec<_> = findings.iter().filter(|it| it.importance >= 0.05).collect();
     for finding in &listed {
-        assert!(person.reads(seen.trace.as_ref().unwrap().names.name(finding.func)));
+        assert!(person.reads(seen.trace().unwrap().names.name(finding.func)));
     }
     let (excess, usual) = (findings[0].excess, findings[0].usual_time);
     assert!(person.reads(&format!("{excess} longer than usual ({usual})")));
@@ -226,9 +226,9 @@ fn the_longest_wait_fills_the_timeline_and_its_peer_is_named() {
     person.press(&[Key::Num1, Key::Period]);
     person.press(&[Key::Num3, Key::ArrowRight, Key::ArrowRight, Key::Enter]);
     let seen = person.seen();
-    let call = seen.call.expect("a call is selected");
-    assert_eq!(seen.trace.as_ref().unwrap().function_name(call), "MPI_Wait");
-    let rank = seen.trace.as_ref().unwrap().lane(call.lane).rank.0;
+    let call = seen.inspected.call.expect("a call is selected");
+    assert_eq!(seen.trace().unwrap().function_name(call), "MPI_Wait");
+    let rank = seen.trace().unwrap().lane(call.lane).rank.0;
     assert!(person.reads(&format!("From rank {}", (rank + 3) % 4)));
     person.press(&[Key::Num4, Key::F]);
     assert!(

@@ -68,7 +68,7 @@ impl CallgroveApp {
 
     fn report_request(&self, scope: ReportScope, snapshot: &Snapshot) -> ReportRequest {
         let mut origin = self.platform.report_origin();
-        if let Some(name) = &snapshot.name {
+        if let Some(name) = &snapshot.viewers.name {
             origin.by = Some(name.to_string());
         }
         let (incidents, candidates) = match scope {
@@ -87,7 +87,14 @@ impl CallgroveApp {
                     Selection::Group(trees) => trees.clone(),
                 };
                 (
-                    IncidentChoice::Numbers(snapshot.incident.iter().map(|it| it + 1).collect()),
+                    IncidentChoice::Numbers(
+                        snapshot
+                            .inspected
+                            .incident
+                            .iter()
+                            .map(|it| it + 1)
+                            .collect(),
+                    ),
                     CandidateChoice::Selected {
                         trees: selected,
                         at_most: MAX_CANDIDATES,
@@ -149,7 +156,7 @@ impl CallgroveApp {
                 candidates_table(Arc::clone(&snapshot), trees)
             }
             WindowTable::Incidents => {
-                let causes = snapshot.causes.as_ref().ok_or_else(unknown)?;
+                let causes = snapshot.causes().ok_or_else(unknown)?;
                 let num_shown = views.incidents.num_shown(causes);
                 let incidents = causes.incidents().iter().enumerate().take(num_shown);
                 let rows = incidents.map(|(at, incident)| causes.incident_row(at, incident));
@@ -158,14 +165,14 @@ impl CallgroveApp {
                 table_of(IncidentTable { begin_us }, rows.collect())
             }
             WindowTable::Trends => {
-                let trends = snapshot.trends.as_ref().ok_or_else(unknown)?;
+                let trends = snapshot.trends().ok_or_else(unknown)?;
                 table_of(TrendTable, trends.rows().collect())
             }
             WindowTable::Patterns => flat(views.patterns.rows(&snapshot)),
             WindowTable::Waits => flat(views.waits.wait_rows(&snapshot).ok_or_else(unknown)?),
             WindowTable::Roots => flat(views.waits.root_rows(&snapshot)),
             WindowTable::Changes => {
-                let comparison = snapshot.comparison.as_ref().ok_or_else(unknown)?;
+                let comparison = snapshot.comparison().ok_or_else(unknown)?;
                 table_of(ChangeTable, views.changes.listed(comparison))
             }
             WindowTable::Profile => flat(views.profile.rows(watch.overview())),
@@ -193,7 +200,7 @@ mod tests {
     use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_app_tests::stall_run::{stalled_snapshot, with_incident};
     use callgrove_report::ReportOrigin;
-    use callgrove_session::Command;
+    use callgrove_session::InspectCommand;
     use egui::{Key, Modifiers};
     use egui_kittest::kittest::Queryable as _;
 
@@ -272,7 +279,7 @@ mod tests {
         let trees = order(&snapshot);
         let mut exports = Exports::of(snapshot.clone());
         let table = exports.table(Key::Num1, "found");
-        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let forest = &snapshot.analysis().unwrap().forest;
         let codes = trees.iter().map(|&tree| forest.code(tree).to_string());
         let written = table
             .lines()
@@ -290,7 +297,7 @@ mod tests {
     #[test]
     fn each_view_has_its_table() {
         let snapshot = stalled_snapshot();
-        let num_incidents = snapshot.causes.as_ref().unwrap().incidents().len();
+        let num_incidents = snapshot.causes().unwrap().incidents().len();
         let mut exports = Exports::of(snapshot);
         let incidents = exports.table(Key::I, "incidents");
         assert_eq!(incidents.lines().count(), num_incidents + 1, "{incidents}");
@@ -325,7 +332,7 @@ mod tests {
         let snapshot = with_incident(&stalled_snapshot(), 1);
         let mut exports = Exports::of(snapshot);
         let app = exports.window.harness.state_mut();
-        app.session.send(Command::SelectIncident(Some(1)));
+        app.session.send(InspectCommand::Incident(Some(1)));
         app.export_report(ReportScope::Selection, "selection.html".to_owned());
         exports.window.harness.run();
         let app = exports.window.harness.state_mut();

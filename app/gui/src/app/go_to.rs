@@ -2,7 +2,7 @@
 
 use callgrove_actions::{Action, View};
 use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
-use callgrove_session::{Command, Selection, Snapshot, TimeRange};
+use callgrove_session::{Command, InspectCommand, Selection, Snapshot, TimeRange, UserCommand};
 use callgrove_watch::{Scope, WatchCommand};
 
 use super::picker::{Choice, fit};
@@ -10,12 +10,12 @@ use super::picker::{Choice, fit};
 /// The target of a row.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Target {
-    Command(Command),
+    Command(UserCommand),
     Action(Action),
     /// A rank, shown as the topmost row of the timeline.
     Rank(ProgramId, RankId),
     /// A command, and the view that shows its answer.
-    Shown(View, Command),
+    Shown(View, UserCommand),
 }
 
 /// Returns everything that matches the typed text, exact names first.
@@ -39,13 +39,13 @@ fn execution(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
             index: index.parse().ok()?,
         })
     };
-    let (Some(analysis), Some(code)) = (&snapshot.analysis, code()) else {
+    let (Some(analysis), Some(code)) = (snapshot.analysis(), code()) else {
         return Vec::new();
     };
     let choice = |tree| Choice {
         text: format!("{code} {}", analysis.root_name),
         hint: "execution".to_owned(),
-        value: Target::Command(Command::Select(Selection::One(tree))),
+        value: Target::Command(Command::Select(Selection::One(tree)).into()),
     };
     analysis.forest.find(code).map(choice).collect()
 }
@@ -56,7 +56,7 @@ fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
         return Vec::new();
     };
     let mut found = Vec::new();
-    if let Some(trace) = &snapshot.trace {
+    if let Some(trace) = snapshot.trace() {
         let programs: Vec<ProgramId> = (trace.ranks().into_iter())
             .filter(|(_, rank)| *rank == label.rank)
             .map(|(program, _)| program)
@@ -64,14 +64,17 @@ fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
         found.extend(programs.into_iter().map(|program| Choice {
             text: format!("Event {label} in the trace"),
             hint: "call".to_owned(),
-            value: Target::Shown(View::Timeline, Command::OpenExecution { program, label }),
+            value: Target::Shown(
+                View::Timeline,
+                UserCommand::OpenExecution { program, label },
+            ),
         }));
     }
     if snapshot.watch.is_attached() {
         found.push(Choice {
             text: format!("Record {label}"),
             hint: "record".to_owned(),
-            value: Target::Command(Command::Watch(WatchCommand::query_event(label))),
+            value: Target::Command(WatchCommand::query_event(label).into()),
         });
     }
     found
@@ -87,7 +90,7 @@ fn time_of_run(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
         hint: "time".to_owned(),
         value: Target::Shown(
             View::Timeline,
-            Command::SelectRange(Some(TimeRange::between(at, at))),
+            InspectCommand::Range(Some(TimeRange::between(at, at))).into(),
         ),
     })
 }
@@ -116,7 +119,7 @@ fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let Some(Ok(number)) = number.map(|number| number.trim().parse::<u32>()) else {
         return Vec::new();
     };
-    let ranks = snapshot.trace.as_ref().map(|trace| trace.ranks());
+    let ranks = snapshot.trace().map(|trace| trace.ranks());
     let of_trace = ranks.into_iter().flatten();
     let rows = (of_trace.filter(|(_, rank)| rank.0 == number)).map(|(program, rank)| Choice {
         text: format!("Rank {number} on the timeline"),
@@ -127,16 +130,19 @@ fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let records = (known.iter().filter(|known| known.rank == number)).map(|known| Choice {
         text: format!("Records of rank {number}"),
         hint: "rank".to_owned(),
-        value: Target::Command(Command::Watch(WatchCommand::QueryScope(Scope {
-            rank: Some((known.app, number)),
-            ..Scope::default()
-        }))),
+        value: Target::Command(
+            WatchCommand::QueryScope(Scope {
+                rank: Some((known.app, number)),
+                ..Scope::default()
+            })
+            .into(),
+        ),
     });
     rows.chain(records).collect()
 }
 
 fn functions(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
-    let Some(trace) = snapshot.trace.as_ref().filter(|_| !typed.is_empty()) else {
+    let Some(trace) = snapshot.trace().filter(|_| !typed.is_empty()) else {
         return Vec::new();
     };
     let mut found: Vec<(usize, Choice<Target>)> = trace
@@ -144,12 +150,11 @@ fn functions(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
         .iter()
         .filter_map(|(_, full)| {
             let name = FunctionName::parse(full);
+            let function = full.to_owned();
             let choice = Choice {
                 text: format!("Compare executions of {}", name.short),
                 hint: "function".to_owned(),
-                value: Target::Command(Command::SetRoot {
-                    function: full.to_owned(),
-                }),
+                value: Target::Command(Command::SetRoot { function }.into()),
             };
             Some((fit(name.qualified, typed)?, choice))
         })

@@ -4,6 +4,7 @@ use callgrove_app_tests::stall_run::{
     stalled_snapshot, trees_of_stall, with_causes, with_incident,
 };
 use callgrove_app_tests::trend_run::trend_snapshot;
+use callgrove_app_tests::{changed, forest_in, run_of};
 use callgrove_session::{Command, Label, Selection, Snapshot};
 use callgrove_watch::{Collection, WatchUpdate};
 use egui::{Key, Modifiers};
@@ -19,11 +20,10 @@ fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
 /// The window on a run whose delays are analysed after it was opened.
 fn window() -> (Window, Snapshot) {
     let snapshot = stalled_snapshot();
-    let mut window = Window::new(Snapshot {
-        causes: None,
-        tree_causes: None,
-        ..snapshot.clone()
-    });
+    let mut window = Window::new(changed(snapshot.clone(), |it| {
+        run_of(it).causes = None;
+        forest_in(it).tree_causes = None;
+    }));
     assert_eq!(window.sent(), []);
     window.publish(snapshot.clone());
     (window, snapshot)
@@ -39,7 +39,7 @@ fn the_costliest_incident_is_shown_first() {
     let (window, snapshot) = window();
     assert_eq!(window.sent(), [select_stall(&snapshot, 0)]);
     let shown = window.harness.state().session.snapshot();
-    assert_eq!(shown.incident, Some(0));
+    assert_eq!(shown.inspected.incident, Some(0));
     window
         .harness
         .get_by_label_contains("Incident 1: Perhaps rank 2 stalled");
@@ -124,7 +124,7 @@ fn keys_select_a_trend_and_the_timeline_shows_its_ranks_and_calls() {
     let mut window = Window::new(trend_snapshot());
     window.press(Key::I);
     window.press(Key::Period);
-    let shown = |window: &Window| window.harness.state().session.snapshot().trend;
+    let shown = |window: &Window| window.harness.state().session.snapshot().inspected.trend;
     assert_eq!(shown(&window), Some(0));
     window.harness.get_by_label("Timeline of trend 1");
     let calls = window.harness.get_by_label("Find calls of a function");
@@ -143,13 +143,13 @@ fn keys_select_a_trend_and_the_timeline_shows_its_ranks_and_calls() {
 #[test]
 fn a_trend_is_shown_first_if_no_incident_delayed_an_execution() {
     let snapshot = trend_snapshot();
-    let mut window = Window::new(Snapshot {
-        trends: None,
-        ..snapshot.clone()
-    });
+    let mut window = Window::new(changed(snapshot.clone(), |it| run_of(it).trends = None));
     window.publish(with_causes(&snapshot));
     let shown = window.harness.state().session.snapshot();
-    assert_eq!((shown.incident, shown.trend), (None, Some(0)));
+    assert_eq!(
+        (shown.inspected.incident, shown.inspected.trend),
+        (None, Some(0))
+    );
 }
 
 #[test]

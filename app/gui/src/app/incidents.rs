@@ -14,19 +14,19 @@ impl CallgroveApp {
     /// the user has selected something: the first selection explains the run.
     pub(super) fn show_first_incident(&mut self) {
         let snapshot = Arc::clone(self.session.snapshot());
-        let most_abnormal = (snapshot.detection.as_ref())
+        let most_abnormal = (snapshot.detection())
             .and_then(|detection| detection.order.first().copied())
             .map_or(Selection::None, Selection::One);
         let is_untouched = [Selection::None, most_abnormal].contains(&snapshot.selection)
-            && snapshot.call.is_none()
-            && (snapshot.incident, snapshot.trend) == (None, None)
-            && snapshot.undo.is_none();
-        let Some(causes) = snapshot.causes.as_ref().filter(|_| is_untouched) else {
+            && snapshot.inspected.call.is_none()
+            && (snapshot.inspected.incident, snapshot.inspected.trend) == (None, None)
+            && snapshot.edits.undo.is_none();
+        let Some(causes) = snapshot.causes().filter(|_| is_untouched) else {
             return;
         };
         let mut numbers = 0..causes.incidents().len();
         let first = numbers.find(|&number| !trees_hit(&snapshot, number).is_empty());
-        let trends = snapshot.trends.as_ref();
+        let trends = snapshot.trends();
         let is_sure = trends
             .and_then(|it| it.all().first())
             .is_some_and(|it| it.doubt.is_none());
@@ -44,8 +44,8 @@ impl CallgroveApp {
 
     /// Returns whether the step and label keys act on incidents, because an incident view has the focus.
     pub(super) fn is_among_incidents(&self, snapshot: &Snapshot) -> bool {
-        let causes = snapshot.causes.as_ref();
-        let trends = snapshot.trends.as_ref();
+        let causes = snapshot.causes();
+        let trends = snapshot.trends();
         self.focus == Some(View::Incidents)
             && (causes.is_some_and(|causes| !causes.incidents().is_empty())
                 || trends.is_some_and(|trends| !trends.all().is_empty()))

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use callgrove_actions::{Action, LayoutName, View};
 use callgrove_finding_views::incidents::IncidentsState;
-use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
+use callgrove_session::{
+    CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer, UserCommand,
+};
 use callgrove_tree_views::candidates::Step;
 use callgrove_watch::{QueryForm, WatchCommand};
 use callgrove_widgets::theme::Theme;
@@ -45,7 +47,7 @@ impl CallgroveApp {
         self.react(ctx);
         self.continue_navigation();
         let is_dark = ctx.theme() == egui::Theme::Dark;
-        let trace = self.session.snapshot().trace.as_ref();
+        let trace = self.session.snapshot().trace();
         if !self.theme.is_of(is_dark, trace) {
             self.theme = Theme::new(is_dark, trace);
         }
@@ -61,12 +63,15 @@ impl CallgroveApp {
         let watch = &snapshot.watch;
         let now = HandledState {
             page: watch.visit().page,
-            has_trees: snapshot.analysis.is_some(),
-            causes: (snapshot.causes.clone()).filter(|_| snapshot.tree_causes.is_some()),
+            has_trees: snapshot.analysis().is_some(),
+            causes: (snapshot.causes().cloned()).filter(|_| snapshot.tree_causes().is_some()),
             has_watch: watch.is_attached(),
-            has_call: snapshot.call.is_some(),
-            comparison: snapshot.comparison.clone(),
-            source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
+            has_call: snapshot.inspected.call.is_some(),
+            comparison: snapshot.comparison().cloned(),
+            source: snapshot
+                .source
+                .clone()
+                .filter(|_| snapshot.trace().is_some()),
             address: watch.address().to_owned(),
             view: snapshot.restored_view.clone(),
         };
@@ -156,7 +161,7 @@ impl CallgroveApp {
     }
 
     /// Turns keys into commands and actions.
-    pub(super) fn take_keys(&mut self, ctx: &Context, commands: &mut Vec<Command>) {
+    pub(super) fn take_keys(&mut self, ctx: &Context, commands: &mut Vec<UserCommand>) {
         let is_open = self.overlay.is_some();
         if matches!(
             self.overlay,
@@ -188,7 +193,7 @@ impl CallgroveApp {
     }
 
     /// Sends the commands of the frame and carries out its actions.
-    pub(super) fn carry_out(&mut self, ctx: &Context, mut commands: Vec<Command>) {
+    pub(super) fn carry_out(&mut self, ctx: &Context, mut commands: Vec<UserCommand>) {
         for action in std::mem::take(&mut self.actions) {
             self.perform(action, ctx, &mut commands);
             ctx.request_repaint();
@@ -201,7 +206,7 @@ impl CallgroveApp {
         }
     }
 
-    fn perform(&mut self, action: Action, ctx: &Context, commands: &mut Vec<Command>) {
+    fn perform(&mut self, action: Action, ctx: &Context, commands: &mut Vec<UserCommand>) {
         let snapshot = self.session.snapshot().clone();
         match action {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
@@ -212,27 +217,27 @@ impl CallgroveApp {
                     job.cancel();
                 }
             }
-            Action::EndComparison => commands.push(Command::EndComparison),
+            Action::EndComparison => commands.push(Command::EndComparison.into()),
             Action::Connect => self.connect(),
-            Action::Disconnect => commands.push(Command::Watch(WatchCommand::Disconnect)),
+            Action::Disconnect => commands.push(UserCommand::Watch(WatchCommand::Disconnect)),
             Action::Demo => commands.extend(self.platform.demo()),
-            Action::Undo => commands.push(Command::Undo),
-            Action::Redo => commands.push(Command::Redo),
+            Action::Undo => commands.push(Command::Undo.into()),
+            Action::Redo => commands.push(Command::Redo.into()),
             Action::Normal => commands.extend(self.label(Some(Label::Normal))),
             Action::Abnormal => commands.extend(self.label(Some(Label::Abnormal))),
             Action::Skip => {
                 let next = self.states.views.candidates.skip(&snapshot);
-                commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
+                commands.extend(next.map(|tree| Command::Select(Selection::One(tree)).into()));
             }
             Action::Unlabel => commands.extend(self.label(None)),
-            Action::ClearSelection => commands.push(Command::Select(Selection::None)),
+            Action::ClearSelection => commands.push(Command::Select(Selection::None).into()),
             Action::Next => commands.extend(self.step(Step::Next)),
             Action::Previous => commands.extend(self.step(Step::Previous)),
             Action::Find => self.find(),
             Action::GoTo => self.overlay = Some(Overlay::GoTo(Picker::new())),
             Action::Palette => self.overlay = Some(Overlay::Palette(Picker::new())),
-            Action::Back => commands.push(Command::Watch(WatchCommand::Back)),
-            Action::Forward => commands.push(Command::Watch(WatchCommand::Forward)),
+            Action::Back => commands.push(UserCommand::Watch(WatchCommand::Back)),
+            Action::Forward => commands.push(UserCommand::Watch(WatchCommand::Forward)),
             Action::Show(view) => bring_to_front(&mut self.layout, view),
             Action::Focus(view) => self.focus_on(view, ctx, commands),
             Action::Layout(name) => self.show_layout(name, ctx),
@@ -242,7 +247,7 @@ impl CallgroveApp {
             }
             Action::Fit => self.fit(),
             Action::Lasso => self.states.views.scatter.toggle_lasso(),
-            Action::DrawMap(method) => commands.push(Command::SetMap(method)),
+            Action::DrawMap(method) => commands.push(Command::SetMap(method).into()),
             Action::OpenInTrace => commands.extend(self.open_in_trace(ctx)),
             Action::FindRecords => commands.extend(self.find_records()),
             Action::ToggleCascade => {
@@ -261,13 +266,13 @@ impl CallgroveApp {
                 bring_to_front(&mut self.layout, View::Timeline);
                 self.states.views.timeline.show_time(range);
             }
-            Action::Train => commands.push(Command::Train),
-            Action::Keep => commands.push(Command::Answer(TrainingAnswer::Keep)),
-            Action::OnlyThese => commands.push(Command::Answer(TrainingAnswer::OnlyThese)),
-            Action::LearnHeld => commands.push(Command::LearnHeld),
+            Action::Train => commands.push(Command::Train.into()),
+            Action::Keep => commands.push(Command::Answer(TrainingAnswer::Keep).into()),
+            Action::OnlyThese => commands.push(Command::Answer(TrainingAnswer::OnlyThese).into()),
+            Action::LearnHeld => commands.push(Command::LearnHeld.into()),
             Action::Pause => {
                 let is_paused = snapshot.watch.is_paused();
-                commands.push(Command::Watch(WatchCommand::Pause(!is_paused)));
+                commands.push(UserCommand::Watch(WatchCommand::Pause(!is_paused)));
             }
             Action::ToggleJson => self.states.views.record.toggle_json(),
             Action::SwitchAppearance => {
@@ -284,27 +289,29 @@ impl CallgroveApp {
 
     /// Labels the target of the keys (the open record, the incident or the selected trees) and goes on to the next.
     /// `None` removes the label and stays.
-    fn label(&mut self, label: Option<Label>) -> Vec<Command> {
+    fn label(&mut self, label: Option<Label>) -> Vec<UserCommand> {
         let snapshot = self.session.snapshot();
         if self.is_among_records(snapshot) {
             let record = snapshot.watch.visit().document.as_ref();
             let labelled = record.and_then(|record| Command::label_record(record, label));
+            let labelled = labelled.map(UserCommand::from);
             let next = label.and_then(|_| self.step_records(1));
             return labelled.into_iter().chain(next).collect();
         }
-        if self.is_among_incidents(snapshot) && snapshot.incident.is_some() {
+        if self.is_among_incidents(snapshot) && snapshot.inspected.incident.is_some() {
             let next = label.and_then(|_| IncidentsState::next_hit(snapshot));
-            let labelled = IncidentsState::label(snapshot, label);
+            let labelled = IncidentsState::label(snapshot, label).map(UserCommand::from);
             return labelled
                 .into_iter()
                 .chain(next.into_iter().flatten())
                 .collect();
         }
         let candidates = &mut self.states.views.candidates;
-        match label {
+        let labelled = match label {
             Some(label) => candidates.label_selection(snapshot, label),
             None => Vec::from_iter(candidates.unlabel_selection(snapshot)),
-        }
+        };
+        labelled.into_iter().map(UserCommand::from).collect()
     }
 
     /// Returns whether the step and label keys act on records: a record view has the focus, or no view has it and no
@@ -318,7 +325,7 @@ impl CallgroveApp {
     }
 
     /// Brings a view to the front and focuses it.
-    fn focus_on(&mut self, view: View, ctx: &Context, commands: &mut Vec<Command>) {
+    fn focus_on(&mut self, view: View, ctx: &Context, commands: &mut Vec<UserCommand>) {
         bring_to_front(&mut self.layout, view);
         self.focus = Some(view);
         ctx.memory_mut(|memory| memory.request_focus(focus_id(view)));
@@ -327,7 +334,7 @@ impl CallgroveApp {
             && watch.is_attached()
             && watch.visit().page != page
         {
-            commands.push(Command::Watch(WatchCommand::Show(page)));
+            commands.push(UserCommand::Watch(WatchCommand::Show(page)));
         }
     }
 
@@ -359,7 +366,7 @@ impl CallgroveApp {
     }
 
     /// Goes to the next candidate, or to the next incident or record if such a view has the focus.
-    fn step(&mut self, step: Step) -> Vec<Command> {
+    fn step(&mut self, step: Step) -> Vec<UserCommand> {
         let snapshot = &Arc::clone(self.session.snapshot());
         let offset = match step {
             Step::Next => 1,
@@ -378,11 +385,11 @@ impl CallgroveApp {
             return Vec::from_iter(self.step_records(offset));
         }
         let tree = self.states.views.candidates.step(snapshot, step);
-        Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree))))
+        Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree)).into()))
     }
 
     /// Opens the record `by` rows from the open one, in the order of the table.
-    fn step_records(&self, by: isize) -> Option<Command> {
+    fn step_records(&self, by: isize) -> Option<UserCommand> {
         let snapshot = self.session.snapshot();
         let visit = snapshot.watch.visit();
         let results = visit.results.as_ref()?;
@@ -396,36 +403,36 @@ impl CallgroveApp {
             None => 0,
         };
         let index = *order.get(next)?;
-        Some(Command::Watch(WatchCommand::Open(index)))
+        Some(WatchCommand::Open(index).into())
     }
 
     /// Opens the open record as a call of the trace, with the tree that contains it.
-    fn open_in_trace(&mut self, ctx: &Context) -> Option<Command> {
+    fn open_in_trace(&mut self, ctx: &Context) -> Option<UserCommand> {
         let document = self.session.snapshot().watch.visit().document.clone()?;
         let EventKey { program, event } = document.key()?;
         if !is_in_front(&self.layout, View::Timeline) {
             self.show_layout(LayoutName::Analyse, ctx);
         }
         bring_to_front(&mut self.layout, View::Tree);
-        Some(Command::OpenExecution {
+        Some(UserCommand::OpenExecution {
             program,
             label: event,
         })
     }
 
     /// Queries the records of the selected call, or of the focused tree, and of all calls below it.
-    fn find_records(&self) -> Option<Command> {
+    fn find_records(&self) -> Option<UserCommand> {
         let snapshot = self.session.snapshot();
-        let calls = snapshot.calls.as_ref()?;
-        let (lane, entry, exit) = if let Some(call) = snapshot.call {
+        let calls = snapshot.calls()?;
+        let (lane, entry, exit) = if let Some(call) = snapshot.inspected.call {
             let known = calls.ask(&CallOf(call))?;
             (calls.trace().lane(call.lane), known.entry, known.exit)
         } else {
-            let (open, tree) = (snapshot.analysis.as_ref()?, snapshot.focus()?);
+            let (open, tree) = (snapshot.analysis()?, snapshot.focus()?);
             let root = open.forest.tree(tree);
             (open.forest.lane_of(tree), root.entry()[0], root.exit())
         };
-        Some(Command::Watch(WatchCommand::Query(Box::new(QueryForm {
+        let form = QueryForm {
             apps: lane.program.to_string(),
             ranks: lane.rank.to_string(),
             filter: format!(
@@ -435,12 +442,13 @@ impl CallgroveApp {
                 exit.0.div_euclid(1_000) + 1
             ),
             ..QueryForm::default()
-        }))))
+        };
+        Some(WatchCommand::Query(Box::new(form)).into())
     }
 
     /// Closes the topmost item: the overlay, the filter of the list, the lasso, then the group, whose centre stays
     /// selected. The views are never emptied.
-    fn escape(&mut self) -> Option<Command> {
+    fn escape(&mut self) -> Option<UserCommand> {
         let states = &mut self.states;
         if self.overlay.take().is_some()
             || states.views.candidates.widen()
@@ -451,7 +459,7 @@ impl CallgroveApp {
         let snapshot = self.session.snapshot();
         let is_group = matches!(snapshot.selection, Selection::Group(_));
         let centre = snapshot.focus().filter(|_| is_group)?;
-        Some(Command::Select(Selection::One(centre)))
+        Some(Command::Select(Selection::One(centre)).into())
     }
 
     fn connect(&mut self) {

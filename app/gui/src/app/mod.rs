@@ -160,7 +160,7 @@ impl eframe::App for CallgroveApp {
         let longest_click = longest_click(ctx.input(egui::InputState::any_touches));
         ctx.options_mut(|options| options.input_options.max_click_duration = longest_click);
         self.update(ctx);
-        let name = self.snapshot().name.clone();
+        let name = self.snapshot().viewers.name.clone();
         if name.is_some() && self.preferences.name.as_deref() != name.as_deref() {
             // The next start must show the same, wherever the run is then.
             self.preferences.name = name.as_deref().map(str::to_owned);

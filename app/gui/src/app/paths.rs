@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_actions::{FilePurpose, PictureView};
-use callgrove_session::{Command, Severity};
+use callgrove_session::{Command, Severity, UserCommand};
 use callgrove_views::picture::{PictureSubject, ViewPicture, draw_shown};
 use egui::Context;
 
@@ -19,7 +19,7 @@ const PICTURE_SCALE: f32 = 2.0;
 impl CallgroveApp {
     /// Asks for the file of a picture of the focused view.
     pub(super) fn ask_for_picture(&mut self, ctx: &Context) {
-        let has_incident = self.session.snapshot().incident.is_some();
+        let has_incident = self.session.snapshot().inspected.incident.is_some();
         let view = PictureView::of_view(self.focus, has_incident);
         self.ask_for_path(ctx, FilePurpose::ExportView(view));
     }
@@ -42,13 +42,13 @@ impl CallgroveApp {
     }
 
     /// Returns the command for a path that the user chose. The window writes pictures itself.
-    pub(super) fn take_path(&mut self, purpose: FilePurpose, path: String) -> Option<Command> {
+    pub(super) fn take_path(&mut self, purpose: FilePurpose, path: String) -> Option<UserCommand> {
         match purpose {
             FilePurpose::OpenTrace => Some(self.platform.open(&path)),
-            FilePurpose::SaveSession => Some(Command::SaveSession {
-                path,
-                view: serde_json::to_value(&self.layout).unwrap_or_default(),
-            }),
+            FilePurpose::SaveSession => {
+                let view = serde_json::to_value(&self.layout).unwrap_or_default();
+                Some(Command::SaveSession { path, view }.into())
+            }
             FilePurpose::ExportView(view) => {
                 self.export_view(view, &path);
                 None
@@ -61,7 +61,7 @@ impl CallgroveApp {
                 self.export_report(scope, path);
                 None
             }
-            purpose => purpose.command(path),
+            purpose => purpose.command(path).map(UserCommand::from),
         }
     }
 

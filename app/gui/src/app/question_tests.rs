@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_app_tests::changed;
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label};
 use callgrove_model::TreeIdx;
 use callgrove_session::{
@@ -23,11 +24,10 @@ fn asked() -> Snapshot {
         would_be_normal: Vec::new(),
     };
     let labelled = with_label(&with_focus(&snapshot, order[1]), order[0], Label::Normal);
-    Snapshot {
-        num_untrained: 1,
-        question: Some(Arc::new(question)),
-        ..labelled
-    }
+    changed(labelled, |it| {
+        it.edits.num_untrained = 1;
+        it.model.question = Some(Arc::new(question));
+    })
 }
 
 #[test]
@@ -95,11 +95,13 @@ fn the_window_stays_usable_while_a_question_is_open() {
 #[test]
 fn held_labels_are_learned_from_the_palette() {
     let snapshot = demo_snapshot();
-    let mut window = Window::new(Snapshot {
-        num_held: 1,
-        held: Arc::new([TreeIdx(3)]),
-        ..with_label(&snapshot, TreeIdx(3), Label::Normal)
-    });
+    let mut window = Window::new(changed(
+        with_label(&snapshot, TreeIdx(3), Label::Normal),
+        |it| {
+            it.edits.num_held = 1;
+            it.edits.held = Arc::new([TreeIdx(3)]);
+        },
+    ));
     let palette = Modifiers::COMMAND | Modifiers::SHIFT;
     window.harness.key_press_modifiers(palette, Key::P);
     window.harness.run();

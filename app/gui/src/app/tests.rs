@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_actions::{FilePurpose, LayoutName};
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label};
+use callgrove_app_tests::{changed, forest_in};
 use callgrove_model::TreeIdx;
 use callgrove_session::{
     Command, Doubt, Label, MapMethod, Notice, QueryStrategy, Selection, Session, SessionHandle,
@@ -69,17 +70,11 @@ impl Window {
 }
 
 pub(super) fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
-    snapshot.detection.as_ref().unwrap().order.clone()
+    snapshot.detection().unwrap().order.clone()
 }
 
 fn code(snapshot: &Snapshot, tree: TreeIdx) -> String {
-    snapshot
-        .analysis
-        .as_ref()
-        .unwrap()
-        .forest
-        .code(tree)
-        .to_string()
+    snapshot.analysis().unwrap().forest.code(tree).to_string()
 }
 
 pub(super) fn select(tree: TreeIdx) -> Command {
@@ -209,18 +204,17 @@ fn a_call_of_the_tree_is_selected_by_keys_alone() {
         window.press(key);
     }
     let snapshot = Arc::clone(window.harness.state().session.snapshot());
-    let call = snapshot.call.expect("a call is selected");
-    let trace = snapshot.trace.as_ref().unwrap();
+    let call = snapshot.inspected.call.expect("a call is selected");
+    let trace = snapshot.trace().unwrap();
     assert_eq!(trace.function_name(call), "MPI_Wait");
 }
 
 #[test]
 fn keys_undo_redo_and_train() {
-    let mut window = Window::new(Snapshot {
-        undo: Some("label #0-1 normal".to_owned()),
-        redo: Some("train".to_owned()),
-        ..demo_snapshot()
-    });
+    let mut window = Window::new(changed(demo_snapshot(), |it| {
+        it.edits.undo = Some("label #0-1 normal".to_owned());
+        it.edits.redo = Some("train".to_owned());
+    }));
     window.press(Key::Backspace);
     window
         .harness
@@ -262,8 +256,7 @@ fn text_typed_into_a_field_triggers_no_actions() {
     window.harness.run();
     window.press(Key::Enter);
     let found = snapshot
-        .analysis
-        .as_ref()
+        .analysis()
         .unwrap()
         .forest
         .trees()
@@ -538,10 +531,9 @@ fn warnings_of_the_trace_are_listed_and_tracer_conventions_are_notes() {
 
 #[test]
 fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
-    let snapshot = Snapshot {
-        undo: Some("train".to_owned()),
-        ..demo_snapshot()
-    };
+    let snapshot = changed(demo_snapshot(), |it| {
+        it.edits.undo = Some("train".to_owned());
+    });
     let (sender, commands) = sync_channel(1);
     let cell = SnapshotCell::default();
     cell.publish(Arc::new(snapshot));
@@ -565,11 +557,10 @@ fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
 fn after_a_label_the_next_query_of_the_session_is_selected() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
-    let asked = Snapshot {
-        query: QueryStrategy::MostUncertain,
-        queue: vec![order[0], order[17], order[3]].into(),
-        ..with_focus(&snapshot, order[0])
-    };
+    let asked = changed(with_focus(&snapshot, order[0]), |it| {
+        it.model.query = QueryStrategy::MostUncertain;
+        it.model.queue = vec![order[0], order[17], order[3]].into();
+    });
     let mut window = Window::new(asked);
     window.press(Key::X);
     let label = Command::SetLabel {
@@ -597,10 +588,10 @@ fn a_doubtful_label_is_listed_and_leads_to_its_tree() {
         strength: 0.7,
         witness: TreeIdx(9),
     };
-    let mut window = Window::new(Snapshot {
-        doubts: vec![doubt].into(),
-        ..with_label(&snapshot, TreeIdx(5), Label::Normal)
-    });
+    let mut window = Window::new(changed(
+        with_label(&snapshot, TreeIdx(5), Label::Normal),
+        |it| it.model.doubts = vec![doubt].into(),
+    ));
     window.click("1 doubtful");
     window.harness.get_by_label("1 label may be wrong");
     let code = code(&snapshot, TreeIdx(9));
@@ -638,13 +629,12 @@ fn learning_a_label_moves_nothing_in_the_training_panel() {
     };
     let detection = callgrove_session::Detection {
         change: Some(change),
-        ..callgrove_session::Detection::clone(labelled.detection.as_ref().unwrap())
+        ..callgrove_session::Detection::clone(labelled.detection().unwrap())
     };
-    window.publish(Snapshot {
-        detection: Some(Arc::new(detection)),
-        num_untrained: 1,
-        ..labelled
-    });
+    window.publish(changed(labelled, |it| {
+        forest_in(it).detection = Some(Arc::new(detection));
+        it.edits.num_untrained = 1;
+    }));
     window.harness.get_by_label("The last training changed");
     assert_eq!(places(&window), before);
 }
@@ -656,14 +646,13 @@ fn settings_are_sent_when_they_change_and_go_back_to_the_defaults() {
         gamma: 0.3,
         rate: 0.1,
     };
-    let mut window = Window::new(Snapshot {
-        settings,
-        default_settings: callgrove_session::ModelSettings {
+    let mut window = Window::new(changed(demo_snapshot(), |it| {
+        it.model.settings = settings;
+        it.model.default_settings = callgrove_session::ModelSettings {
             nu: 0.02,
             ..settings
-        },
-        ..demo_snapshot()
-    });
+        };
+    }));
     window.click("Model settings");
     window.harness.get_by_label("Defaults").scroll_to_me();
     window.harness.run();
@@ -682,13 +671,12 @@ fn the_map_is_drawn_by_the_chosen_method_and_can_be_paused() {
         method: MapMethod::Tsne,
         fraction: 0.4,
         trustworthiness: None,
-        ..TreeMap::clone(snapshot.map.as_ref().unwrap())
+        ..TreeMap::clone(snapshot.map().unwrap())
     };
-    window.publish(Snapshot {
-        revision: snapshot.revision + 1,
-        map: Some(Arc::new(forming)),
-        ..snapshot
-    });
+    window.publish(changed(snapshot, |it| {
+        it.revision += 1;
+        forest_in(it).map = Some(Arc::new(forming));
+    }));
     window.harness.get_by_label("40 %");
     window.click("Pause");
     assert_eq!(window.sent(), [Command::PauseMap(true)]);

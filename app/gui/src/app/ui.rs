@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::Command;
+use callgrove_session::UserCommand;
 use egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use super::CallgroveApp;
@@ -13,7 +13,7 @@ use crate::panels;
 
 impl CallgroveApp {
     /// Draws the window.
-    pub(super) fn draw(&mut self, ui: &mut Ui, commands: &mut Vec<Command>) {
+    pub(super) fn draw(&mut self, ui: &mut Ui, commands: &mut Vec<UserCommand>) {
         let snapshot = Arc::clone(self.session.snapshot());
         let theme = self.theme.clone();
         let mut actions = std::mem::take(&mut self.actions);

@@ -15,7 +15,7 @@ use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
-use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
+use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell, UserCommand};
 use callgrove_watch::WatchCommand;
 
 use super::CallgroveApp;
@@ -44,7 +44,7 @@ impl Window {
         let mut session = Session::new(engine, Some(handle));
         if let Some(address) = address {
             let token = None;
-            session.send(Command::Watch(WatchCommand::Connect { address, token }));
+            session.send(UserCommand::Watch(WatchCommand::Connect { address, token }));
         }
         let mut harness = builder
             .build_eframe(|creation| CallgroveApp::new(creation, session, Box::new(NoDialogs)));

@@ -8,7 +8,7 @@ use callgrove_picture::PaintError;
 use callgrove_report::{
     IncidentSection, ReportError, ReportPicture, ReportRequest, RunReport, to_html,
 };
-use callgrove_session::{Calls, Explainer, LearningError, Selection, Snapshot};
+use callgrove_session::{Calls, Explainer, Inspected, LearningError, Selection, Snapshot};
 use callgrove_views::picture::{PictureError, ViewPicture, draw_snapshot};
 use callgrove_widgets::delay::selection_of_incident;
 
@@ -55,18 +55,13 @@ pub fn report_html(
     };
     let mut report = RunReport::of(snapshot, request, reasons_of)?;
     let num_incidents = report.incidents.len();
-    if num_incidents > 0
-        && snapshot
-            .calls
-            .as_ref()
-            .is_some_and(|calls| calls.is_remote())
-    {
+    if num_incidents > 0 && snapshot.calls().is_some_and(|calls| calls.is_remote()) {
         let note = " Timelines are left out, because the calls of the run are in another process.";
         report.incident_note.push_str(note);
     }
     let drawing = progress.part(COMPARED, 1.0);
     // The window asks for other data in each of its frames.
-    let calls = snapshot.calls.as_ref().map(|calls| calls.with_own_cache());
+    let calls = snapshot.calls().map(|calls| calls.with_own_cache());
     let calls = calls.map(Arc::new);
     for (place, section) in report.incidents.iter_mut().enumerate() {
         drawing.at(place as f32 / num_incidents as f32)?;
@@ -81,10 +76,10 @@ fn explainer(
     snapshot: &Snapshot,
     progress: Progress<'_>,
 ) -> Result<Option<Explainer>, LearningError> {
-    let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
+    let (Some(analysis), Some(detection)) = (snapshot.analysis(), snapshot.detection()) else {
         return Ok(None);
     };
-    let (forest, labels) = (&analysis.forest, &snapshot.labels_by_tree);
+    let (forest, labels) = (&analysis.forest, &snapshot.edits.labels_by_tree);
     Explainer::new(forest, detection, labels, progress).map(Some)
 }
 
@@ -95,21 +90,23 @@ fn pictures(
     section: &IncidentSection,
 ) -> Result<Vec<ReportPicture>, ReportFailure> {
     let mut pictures = Vec::new();
-    let nothing_selected = Snapshot {
-        calls: calls.cloned(),
+    let mut nothing_selected = Snapshot {
         selection: Selection::None,
         explanation: None,
-        incident: None,
-        trend: None,
-        call: None,
-        range: None,
-        comparison: None,
+        inspected: Inspected::default(),
         ..snapshot.clone()
     };
+    if let (Some(run), Some(calls)) = (&mut nothing_selected.run, calls) {
+        run.calls = Arc::clone(calls);
+        run.comparison = None;
+    }
     if calls.is_some_and(|calls| !calls.is_remote()) {
         let selected = Snapshot {
             selection: selection_of_incident(snapshot, section.index),
-            incident: Some(section.index),
+            inspected: Inspected {
+                incident: Some(section.index),
+                ..Inspected::default()
+            },
             ..nothing_selected.clone()
         };
         let view = (PictureView::Incident, INCIDENT_SIZE);

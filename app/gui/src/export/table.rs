@@ -33,17 +33,17 @@ where
 pub(crate) fn candidates_table(snapshot: Arc<Snapshot>, trees: Vec<TreeIdx>) -> TableMaker {
     Box::new(move |format| {
         Box::new(move |progress| {
-            let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection)
+            let (Some(analysis), Some(detection)) = (snapshot.analysis(), snapshot.detection())
             else {
                 return Err("no executions are judged: open a trace first".to_owned());
             };
             let forest = &analysis.forest;
-            let labels = &snapshot.labels_by_tree;
+            let labels = &snapshot.edits.labels_by_tree;
             let explainer = Explainer::new(forest, detection, labels, progress.part(0.0, COMPARED));
             let explainer = explainer.map_err(|cause| cause.to_string())?;
             let rows = listed_rows(
                 (forest, detection, labels),
-                snapshot.causes.as_deref(),
+                snapshot.causes().map(AsRef::as_ref),
                 trees.iter().copied(),
                 |tree| {
                     // As in the table of `callgrove analyze`.

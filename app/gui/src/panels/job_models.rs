@@ -27,7 +27,7 @@ impl PublicationDraft {
     }
 
     fn job_ui(&mut self, ctx: &mut ViewContext<'_>, server: &str, ui: &mut Ui) {
-        let shown = ctx.snapshot.running_models.clone();
+        let shown = ctx.snapshot.model.running_models.clone();
         let shown = shown.filter(|models| models.server == server);
         ui.add_space(2.0);
         ui.horizontal(|ui| {
@@ -186,10 +186,13 @@ fn model_ui(ctx: &mut ViewContext<'_>, server: &str, model: &TreeModelInfo, ui: 
 mod tests {
     use std::sync::Arc;
 
+    use callgrove_app_tests::changed;
     use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_session::{Snapshot, TreeModelList, TreeModelVersion};
     use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
+
+    use callgrove_session::UserCommand;
 
     use super::*;
 
@@ -227,10 +230,9 @@ mod tests {
             }),
             num_new_trees: 12,
         };
-        Snapshot {
-            running_models: Some(Arc::new(models)),
-            ..demo_snapshot()
-        }
+        changed(demo_snapshot(), |it| {
+            it.model.running_models = Some(Arc::new(models));
+        })
     }
 
     #[test]
@@ -264,6 +266,6 @@ mod tests {
             },
             Command::PutModelInForce { server, wanted },
         ];
-        assert_eq!(*sent.borrow(), expected);
+        assert_eq!(*sent.borrow(), expected.map(UserCommand::from));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<MissingData> {
         }
         View::Records | View::Record => (!watch.is_attached()).then_some(MissingData::Watch),
         View::Candidates | View::Map | View::Training if !has_no_trees(snapshot) => None,
-        _ if snapshot.trace.is_none() => Some(MissingData::Trace),
+        _ if snapshot.trace().is_none() => Some(MissingData::Trace),
         View::Incidents | View::Timeline | View::Patterns | View::Waits | View::Changes
             if !has_times(snapshot) =>
         {
@@ -56,7 +56,7 @@ pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<MissingData> {
 
 /// Returns whether the weights of the open trees are times.
 fn has_times(snapshot: &Snapshot) -> bool {
-    let trace = snapshot.trace.as_ref();
+    let trace = snapshot.trace();
     trace.is_none_or(|trace| trace.unit.is_time())
 }
 
@@ -135,7 +135,7 @@ impl Remedy {
 
 /// Returns whether the session runs on a server.
 fn is_served(snapshot: &Snapshot) -> bool {
-    !snapshot.viewers.is_empty()
+    !snapshot.viewers.present.is_empty()
 }
 
 fn reason(view: View, missing: MissingData, snapshot: &Snapshot) -> (&'static str, Option<Remedy>) {

@@ -11,13 +11,13 @@ use egui::{Frame, Label, Margin, Panel, RichText, Role, Ui, WidgetInfo};
 
 /// Draws a bar for each open question.
 pub(crate) fn questions_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
-    if let Some(question) = ctx.snapshot.question.clone() {
+    if let Some(question) = ctx.snapshot.model.question.clone() {
         let text = training_text(&question);
         bar_ui(ctx, "training question", &text, ui, |ctx, ui| {
             training_answers(ctx, keys, ui);
         });
     }
-    if let Some(question) = ctx.snapshot.misfit.clone() {
+    if let Some(question) = ctx.snapshot.model.misfit.clone() {
         let text = model_text(&question);
         bar_ui(ctx, "model question", &text, ui, model_answers);
     }
@@ -67,7 +67,7 @@ fn training_answers(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
             "Undo",
             Action::Undo,
             Command::Undo,
-            match &ctx.snapshot.undo {
+            match &ctx.snapshot.edits.undo {
                 Some(edit) => format!("Undoes: {edit}"),
                 None => "Undoes the label".to_owned(),
             },
@@ -168,9 +168,10 @@ fn origin_text(origin: &ModelOrigin) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use callgrove_app_tests::changed;
     use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_model::{DurationNs, TreeIdx, WeightUnit};
-    use callgrove_session::{Misfit, Snapshot};
+    use callgrove_session::Misfit;
     use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
 
@@ -234,11 +235,10 @@ mod tests {
 
     #[test]
     fn every_answer_is_a_button_even_in_a_narrow_window() {
-        let snapshot = Snapshot {
-            question: Some(Arc::new(training())),
-            misfit: Some(Arc::new(model())),
-            ..demo_snapshot()
-        };
+        let snapshot = changed(demo_snapshot(), |it| {
+            it.model.question = Some(Arc::new(training()));
+            it.model.misfit = Some(Arc::new(model()));
+        });
         let (mut harness, sent) = harness_of::<()>(snapshot, [420.0, 400.0], |ctx, (), ui| {
             questions_ui(ctx, &KeyMap::default(), ui);
         });
@@ -275,7 +275,10 @@ mod tests {
             );
             button.click();
             harness.run();
-            assert_eq!(sent.borrow_mut().drain(..).collect::<Vec<_>>(), [command]);
+            assert_eq!(
+                sent.borrow_mut().drain(..).collect::<Vec<_>>(),
+                [command.into()]
+            );
         }
     }
 

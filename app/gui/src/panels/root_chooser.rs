@@ -32,8 +32,7 @@ impl RootChooser {
     pub(crate) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let current = ctx
             .snapshot
-            .analysis
-            .as_ref()
+            .analysis()
             .map_or("choose a function", |analysis| &analysis.root_name);
         let button = ui
             .add(Button::new(format!("{current}  ▾")).truncate())
@@ -109,12 +108,12 @@ impl Row<'_> {
 /// Returns the functions whose names contain the typed text, or match it as a pattern.
 fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
     let mut num_of_name: BTreeMap<&str, usize> = BTreeMap::new();
-    for suggestion in snapshot.suggestions.iter() {
+    for suggestion in snapshot.suggestions() {
         *num_of_name.entry(&suggestion.name).or_default() += 1;
     }
     let (part, pattern) = (typed.to_lowercase(), FunctionPattern::new(typed));
     let full = |suggestion: &Suggestion| {
-        let trace = snapshot.trace.as_ref();
+        let trace = snapshot.trace();
         trace.map_or("", |trace| trace.names.name(suggestion.func))
     };
     let is_taken = |suggestion: &&Suggestion| {
@@ -124,7 +123,7 @@ fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
     let row = |suggestion: &'a Suggestion| Row {
         suggestion,
         overload: (num_of_name[suggestion.name.as_str()] > 1)
-            .then_some(snapshot.trace.as_ref())
+            .then_some(snapshot.trace())
             .flatten()
             .map(|trace| {
                 let full = trace.names.name(suggestion.func);
@@ -132,7 +131,7 @@ fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
             }),
     };
     snapshot
-        .suggestions
+        .suggestions()
         .iter()
         .filter(is_taken)
         .map(row)
@@ -185,7 +184,7 @@ fn row_ui(ctx: &ViewContext<'_>, row: &Row<'_>, ui: &mut Ui) -> bool {
     let suggestion = row.suggestion;
     let size = vec2(ui.available_width(), ROW_HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
-    let analysis = ctx.snapshot.analysis.as_ref();
+    let analysis = ctx.snapshot.analysis();
     let is_current = analysis.is_some_and(|analysis| {
         let functions = analysis.forest.functions();
         analysis.root_name == suggestion.name && functions.contains(&suggestion.func)

@@ -27,7 +27,7 @@ struct Draft {
 impl SettingsDraft {
     /// Draws the sliders; a change is sent when a slider is released.
     pub(super) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-        if ctx.snapshot.detection.is_none() {
+        if ctx.snapshot.detection().is_none() {
             return;
         }
         ui.add_space(2.0);
@@ -35,7 +35,7 @@ impl SettingsDraft {
             .id_salt("model settings")
             .show(ui, |ui| {
                 self.sliders_ui(ctx, ui);
-                let is_default = ctx.snapshot.settings == ctx.snapshot.default_settings;
+                let is_default = ctx.snapshot.model.settings == ctx.snapshot.model.default_settings;
                 if ui
                     .add_enabled(!is_default, Button::new("Defaults"))
                     .clicked()
@@ -46,7 +46,7 @@ impl SettingsDraft {
     }
 
     fn sliders_ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-        let base = ctx.snapshot.settings;
+        let base = ctx.snapshot.model.settings;
         let draft = match &mut self.draft {
             Some(draft) if draft.base == base => draft,
             draft => draft.insert(Draft {

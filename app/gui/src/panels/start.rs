@@ -64,7 +64,7 @@ enum Phase {
 }
 
 fn phase(snapshot: &Snapshot) -> Phase {
-    match (&snapshot.work, &snapshot.trace) {
+    match (&snapshot.work, snapshot.trace()) {
         (Some(_), _) => Phase::Working,
         (None, Some(_)) => Phase::NoTrees,
         (None, None) => Phase::NoTrace,
@@ -75,7 +75,7 @@ fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(work) = &ctx.snapshot.work else {
         return;
     };
-    ui.heading(match (&ctx.snapshot.trace, &ctx.snapshot.source) {
+    ui.heading(match (ctx.snapshot.trace(), &ctx.snapshot.source) {
         (Some(_), _) => "Comparing executions".to_owned(),
         (None, Some(source)) => format!("Opening {source}"),
         (None, None) => "Opening a run".to_owned(),
@@ -97,7 +97,7 @@ fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 }
 
 fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui) {
-    if let Some(analysis) = &ctx.snapshot.analysis {
+    if let Some(analysis) = ctx.snapshot.analysis() {
         ui.heading(format!("{} has no complete execution", analysis.root_name));
         ui.label("Choose another function to compare its executions.");
     } else {
@@ -184,7 +184,6 @@ pub(crate) fn needs_start(snapshot: &Snapshot) -> bool {
 /// Returns whether there are no executions to compare.
 pub(crate) fn has_no_trees(snapshot: &Snapshot) -> bool {
     snapshot
-        .analysis
-        .as_ref()
+        .analysis()
         .is_none_or(|analysis| analysis.forest.is_empty())
 }

@@ -78,7 +78,7 @@ pub(crate) fn status_bar_ui(
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             viewers_ui(ctx, &mut state.name, ui);
             warnings_ui(ctx, state, ui);
-            if let Some(calls) = &ctx.snapshot.calls {
+            if let Some(calls) = ctx.snapshot.calls() {
                 let (unit, num_calls) = (&calls.trace().unit, calls.num_calls());
                 let vertices = format!(
                     "{} {}",
@@ -98,7 +98,7 @@ pub(crate) fn status_bar_ui(
 
 /// Draws the button with the number of warnings or notes, and the list that it opens.
 fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
-    let Some(calls) = &ctx.snapshot.calls else {
+    let Some(calls) = ctx.snapshot.calls() else {
         return;
     };
     let is_known = |problems: &TraceProblems| Arc::ptr_eq(&problems.calls, calls);

@@ -45,7 +45,7 @@ pub(crate) fn top_bar_ui(
                 if ui.available_width() > MIN_WIDTH_WITH_SOURCE {
                     source_ui(ctx.snapshot, ui);
                 }
-                if ctx.snapshot.trace.is_some() {
+                if ctx.snapshot.trace().is_some() {
                     chooser.ui(ctx, ui);
                 }
                 scope_ui(ctx, ui);
@@ -182,8 +182,18 @@ fn icons_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
             appearance.to_owned(),
             Action::SwitchAppearance,
         ),
-        ("↷", "Redo", step("Redo", &snapshot.redo), Action::Redo),
-        ("↶", "Undo", step("Undo", &snapshot.undo), Action::Undo),
+        (
+            "↷",
+            "Redo",
+            step("Redo", &snapshot.edits.redo),
+            Action::Redo,
+        ),
+        (
+            "↶",
+            "Undo",
+            step("Undo", &snapshot.edits.undo),
+            Action::Undo,
+        ),
         ("→", "Forward", "Forward".to_owned(), Action::Forward),
         (
             "←",
@@ -214,15 +224,15 @@ fn icons_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
 }
 
 fn counts(snapshot: &Snapshot) -> Option<String> {
-    let analysis = snapshot.analysis.as_ref()?;
+    let analysis = snapshot.analysis()?;
     let mut parts = vec![
         count_of(analysis.forest.len(), "tree"),
         count_of(analysis.num_subtrees, "structure"),
     ];
-    if let Some(detection) = &snapshot.detection {
+    if let Some(detection) = snapshot.detection() {
         parts.push(format!("{} abnormal", thousands(detection.num_abnormal)));
     }
-    parts.push(count_of(snapshot.labels.len(), "label"));
+    parts.push(count_of(snapshot.edits.labels.len(), "label"));
     Some(parts.join("  ·  "))
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn training_ui(
     ui: &mut Ui,
 ) {
     let wants_doubts = view_header(ui, "Labels and training", |ui| {
-        let count = |label| ctx.snapshot.labels.count(label);
+        let count = |label| ctx.snapshot.edits.labels.count(label);
         ui.label(
             RichText::new(format!("{} normal", thousands(count(Label::Normal))))
                 .color(ctx.theme.label_text(Label::Normal)),
@@ -38,7 +38,7 @@ pub(crate) fn training_ui(
             RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal))))
                 .color(ctx.theme.label_text(Label::Abnormal)),
         );
-        let num_doubts = ctx.snapshot.doubts.len();
+        let num_doubts = ctx.snapshot.model.doubts.len();
         let text = format!("{} doubtful", thousands(num_doubts));
         let link = egui::Link::new(RichText::new(text).color(ctx.theme.warning()));
         num_doubts > 0 && ui.add(link).on_hover_text("Show them").clicked()
@@ -63,7 +63,7 @@ pub(crate) fn training_ui(
 /// Draws the selection, and the two buttons that label it.
 fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
-    let Some(analysis) = &snapshot.analysis else {
+    let Some(analysis) = snapshot.analysis() else {
         return;
     };
     let (summary, num_trees) = match &snapshot.selection {
@@ -109,7 +109,7 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
 
 fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
-        let num_untrained = ctx.snapshot.num_untrained;
+        let num_untrained = ctx.snapshot.edits.num_untrained;
         let text = match num_untrained {
             0 => "Train".to_owned(),
             _ => format!("Train ({})", thousands(num_untrained)),
@@ -121,19 +121,19 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             let fill = ctx.theme.accent();
             button = button.filled(fill, ctx.theme.text_on(fill));
         }
-        let help = match ctx.snapshot.question {
+        let help = match ctx.snapshot.model.question {
             Some(_) => "The training waits for your answer",
             None => "Train the model on all labels; the number counts those not used yet",
         };
         if ui
-            .add_enabled(ctx.snapshot.question.is_none(), button)
+            .add_enabled(ctx.snapshot.model.question.is_none(), button)
             .on_hover_text(help)
             .on_disabled_hover_text(help)
             .clicked()
         {
             ctx.send(Command::Train);
         }
-        let mut auto_train = ctx.snapshot.auto_train;
+        let mut auto_train = ctx.snapshot.model.auto_train;
         if ui
             .checkbox(&mut auto_train, "after every label")
             .on_hover_text("Train after every label")
@@ -148,7 +148,7 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.horizontal(|ui| {
         ui.label("Suggest next");
-        let mut query = ctx.snapshot.query;
+        let mut query = ctx.snapshot.model.query;
         egui::ComboBox::from_id_salt("query")
             .selected_text(query_name(query))
             .truncate()
@@ -162,7 +162,7 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             .response
             .accessible_name("Next to label")
             .on_hover_text(query_help(query));
-        if query != ctx.snapshot.query {
+        if query != ctx.snapshot.model.query {
             ctx.send(Command::SetQuery(query));
         }
     });
@@ -190,7 +190,7 @@ fn query_help(query: QueryStrategy) -> &'static str {
 
 /// Draws the held labels, which hold for their executions alone, and the button that trains on them.
 fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    let num_held = ctx.snapshot.num_held;
+    let num_held = ctx.snapshot.edits.num_held;
     if num_held == 0 {
         return;
     }
@@ -204,7 +204,7 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         {
             ctx.send(Command::LearnHeld);
         }
-        for &tree in ctx.snapshot.held.iter().take(MAX_CODES) {
+        for &tree in ctx.snapshot.edits.held.iter().take(MAX_CODES) {
             code_link(ctx, ui, tree);
         }
     });
@@ -212,7 +212,7 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 /// Draws the labels to review.
 fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
-    let doubts = Arc::clone(&ctx.snapshot.doubts);
+    let doubts = Arc::clone(&ctx.snapshot.model.doubts);
     if doubts.is_empty() {
         return;
     }
@@ -238,7 +238,7 @@ fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
 
 /// Draws the changes of the last training.
 fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(detection) = ctx.snapshot.detection.clone() else {
+    let Some(detection) = ctx.snapshot.detection().cloned() else {
         return;
     };
     let Some(change) = &detection.change else {
@@ -312,12 +312,12 @@ fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         (
             "Labels",
             [FilePurpose::ExportLabels, FilePurpose::ImportLabels],
-            !ctx.snapshot.labels.is_empty(),
+            !ctx.snapshot.edits.labels.is_empty(),
         ),
         (
             "Model",
             [FilePurpose::SaveModel, FilePurpose::LoadModel],
-            ctx.snapshot.detection.is_some(),
+            ctx.snapshot.detection().is_some(),
         ),
         (
             "Session",
@@ -350,9 +350,10 @@ fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::changed;
     use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_model::TreeIdx;
-    use callgrove_session::{Snapshot, TrainingQuestion};
+    use callgrove_session::TrainingQuestion;
     use callgrove_view_tests::harness_of;
     use egui_kittest::kittest::Queryable as _;
 
@@ -360,26 +361,24 @@ mod tests {
 
     #[test]
     fn held_labels_are_listed_with_a_button_to_learn_them() {
-        let snapshot = Snapshot {
-            num_held: 2,
-            held: Arc::new([TreeIdx(3), TreeIdx(9)]),
-            ..demo_snapshot()
-        };
+        let snapshot = changed(demo_snapshot(), |it| {
+            it.edits.num_held = 2;
+            it.edits.held = Arc::new([TreeIdx(3), TreeIdx(9)]);
+        });
         let (mut harness, sent) =
             harness_of::<()>(snapshot, [600.0, 400.0], |ctx, (), ui| held_ui(ctx, ui));
         harness.get_by_label("2 held labels");
         harness.get_by_label("#0-9");
         harness.get_by_label("Learn held labels").click();
         harness.run();
-        assert_eq!(*sent.borrow(), [Command::LearnHeld]);
+        assert_eq!(*sent.borrow(), [Command::LearnHeld.into()]);
     }
 
     #[test]
     fn no_training_starts_while_another_waits_for_an_answer() {
-        let snapshot = Snapshot {
-            question: Some(Arc::new(TrainingQuestion::default())),
-            ..demo_snapshot()
-        };
+        let snapshot = changed(demo_snapshot(), |it| {
+            it.model.question = Some(Arc::new(TrainingQuestion::default()));
+        });
         let (mut harness, sent) =
             harness_of::<()>(snapshot, [600.0, 400.0], |ctx, (), ui| train_ui(ctx, ui));
         harness.get_by_label("Train").click();

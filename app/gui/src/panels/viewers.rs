@@ -14,7 +14,7 @@ pub(super) struct NameDraft(Option<String>);
 
 /// Draws the user's name and the number of other viewers; a click opens a field that changes the name.
 pub(super) fn viewers_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &mut Ui) {
-    let Some(name) = ctx.snapshot.name.as_deref() else {
+    let Some(name) = ctx.snapshot.viewers.name.as_deref() else {
         return;
     };
     let others = others(ctx.snapshot);
@@ -56,12 +56,17 @@ pub(super) fn viewers_ui(ctx: &mut ViewContext<'_>, draft: &mut NameDraft, ui: &
 
 /// Returns the names of all other viewers.
 fn others(snapshot: &Snapshot) -> Vec<&str> {
-    let others = snapshot.viewers.iter().filter(|viewer| !viewer.is_you);
+    let others = snapshot
+        .viewers
+        .present
+        .iter()
+        .filter(|viewer| !viewer.is_you);
     others.map(|viewer| &*viewer.name).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use callgrove_app_tests::changed;
     use callgrove_app_tests::demo_run::demo_snapshot;
     use callgrove_session::PresentViewer;
     use callgrove_view_tests::harness_of;
@@ -76,11 +81,10 @@ mod tests {
             name: name.into(),
             is_you,
         };
-        let snapshot = Snapshot {
-            name: Some("ana".into()),
-            viewers: [viewer("ana", true), viewer("ben", false)].into(),
-            ..demo_snapshot()
-        };
+        let snapshot = changed(demo_snapshot(), |it| {
+            it.viewers.name = Some("ana".into());
+            it.viewers.present = [viewer("ana", true), viewer("ben", false)].into();
+        });
         let (mut harness, sent) = harness_of(snapshot, [400.0, 200.0], viewers_ui);
         harness.run();
         let text = callgrove_view_tests::written(&harness);
@@ -97,6 +101,6 @@ mod tests {
         harness.key_press(Key::Enter);
         harness.run();
         let sent = sent.borrow();
-        assert_eq!(sent[..], [Command::SetName("ana b.".to_owned())]);
+        assert_eq!(sent[..], [Command::SetName("ana b.".to_owned()).into()]);
     }
 }

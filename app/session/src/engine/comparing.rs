@@ -33,14 +33,14 @@ impl Engine {
                 return Err(CommandError::NoCalls(name.to_owned()));
             }
         }
-        let causes = publisher.view.causes.as_ref();
-        let patterns = publisher.view.calls.as_ref().and_then(|it| it.patterns());
+        let causes = publisher.view.causes();
+        let patterns = publisher.view.calls().and_then(|it| it.patterns());
         let known = causes.zip(patterns);
         let known = known.map(|(causes, patterns)| ComparedRun::of_known(causes, patterns));
         let comparison = publisher.stage("Comparing the runs", |progress| {
             ComparedWith::new(source, [&before, &after], known, progress)
         })?;
-        publisher.view.comparison = Some(Arc::new(comparison));
+        publisher.update_run(|shown| shown.comparison = Some(Arc::new(comparison)));
         self.compare_usual_trees();
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Engine {
     pub(super) fn compare_usual_trees(&mut self) {
         let publisher = &mut self.executor.publisher;
         let (Some(known), Ok((run, embedded))) =
-            (publisher.view.comparison.clone(), self.state.forest())
+            (publisher.view.comparison().cloned(), self.state.forest())
         else {
             return;
         };
@@ -58,7 +58,7 @@ impl Engine {
             known.with_root(root, after, progress)
         });
         if let Ok(compared) = compared {
-            publisher.view.comparison = Some(Arc::new(compared));
+            publisher.update_run(|shown| shown.comparison = Some(Arc::new(compared)));
         } else {
             let text = "The comparison of the usual executions was cancelled; choose the root function again to \
                             repeat it.";
@@ -68,6 +68,7 @@ impl Engine {
 
     /// Ends the comparison.
     pub(super) fn end_comparison(&mut self) {
-        self.executor.publisher.view.comparison = None;
+        let publisher = &mut self.executor.publisher;
+        publisher.update_run(|shown| shown.comparison = None);
     }
 }

@@ -40,7 +40,7 @@ impl Engine {
     /// Loads a model file. It is tested before it is journalled, so that an invalid one changes nothing. If it does not
     /// fit, asks the user.
     pub(super) fn load_model(&mut self, path: &str) -> Result<(), CommandError> {
-        self.executor.publisher.view.misfit = None;
+        self.executor.publisher.view.model.misfit = None;
         let (_, embedded) = self.state.forest()?;
         let model = self.executor.read_model(path)?;
         let (forest, file) = (embedded.forest(), ModelFile::as_made(path.to_owned()));
@@ -48,7 +48,7 @@ impl Engine {
         if let Some(misfit) = misfit {
             let fit = ModelUse::Refitted;
             let (refitted, _) = judge(&model, &ModelFile { fit, ..file }, forest)?;
-            self.executor.publisher.view.misfit = Some(Arc::new(ModelQuestion {
+            self.executor.publisher.view.model.misfit = Some(Arc::new(ModelQuestion {
                 path: path.to_owned(),
                 origin: model.origin(),
                 misfit,
@@ -65,7 +65,7 @@ impl Engine {
 
     /// Answers the question about a model file; does nothing without an open question.
     pub(super) fn answer_model(&mut self, answer: ModelAnswer) -> Result<(), CommandError> {
-        let Some(question) = self.executor.publisher.view.misfit.take() else {
+        let Some(question) = self.executor.publisher.view.model.misfit.take() else {
             return Ok(());
         };
         let fit = match answer {

@@ -271,7 +271,7 @@ impl Engine {
 
     /// Returns the method of the map that the user chose.
     fn map_method(&self) -> MapMethod {
-        let map = self.executor.publisher.view.map.as_ref();
+        let map = self.executor.publisher.view.map();
         map.map(|map| map.method).unwrap_or_default()
     }
 }

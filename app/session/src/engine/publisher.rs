@@ -9,7 +9,7 @@ use callgrove_model::Progress;
 
 use crate::command::Command;
 use crate::handle::SnapshotCell;
-use crate::snapshot::{Notice, Severity, Snapshot, Work};
+use crate::snapshot::{ForestSnapshot, Notice, RunSnapshot, Severity, Snapshot, Work};
 
 /// Called after every snapshot, for example to redraw the window.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -56,11 +56,9 @@ impl Topic {
 impl Publisher {
     /// Returns a publisher for the user of that name.
     pub(super) fn new(cell: SnapshotCell, wake: Wake, name: Option<Arc<str>>) -> Self {
-        let view = Snapshot {
-            name,
-            auto_train: true,
-            ..Snapshot::default()
-        };
+        let mut view = Snapshot::default();
+        view.viewers.name = name;
+        view.model.auto_train = true;
         let publisher = Self {
             view,
             cell,
@@ -101,6 +99,16 @@ impl Publisher {
     pub(super) fn end(&mut self) {
         self.view.work = None;
         self.publish();
+    }
+
+    /// Changes the open run in the draft, if there is one.
+    pub(super) fn update_run(&mut self, change: impl FnOnce(&mut RunSnapshot)) {
+        self.view.run.as_mut().map(change);
+    }
+
+    /// Changes the forest in the draft, if there is one.
+    pub(super) fn update_forest(&mut self, change: impl FnOnce(&mut ForestSnapshot)) {
+        self.view.forest.as_mut().map(change);
     }
 
     /// Publishes the draft to the views.

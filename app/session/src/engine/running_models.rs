@@ -43,7 +43,7 @@ impl Engine {
             Ok((_, embedded)) => num_new_trees(&mut *job, embedded.forest())?,
             Err(_) => 0,
         };
-        self.executor.publisher.view.running_models = Some(Arc::new(RunningModels {
+        self.executor.publisher.view.model.running_models = Some(Arc::new(RunningModels {
             server: server.to_owned(),
             list,
             trial,
@@ -74,6 +74,7 @@ impl Engine {
             .executor
             .publisher
             .view
+            .edits
             .labels
             .by_tree(embedded.forest());
         let labels = labels.iter().enumerate();

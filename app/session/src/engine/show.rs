@@ -10,7 +10,7 @@ use super::error::CommandError;
 use super::label_store::LabelStore;
 use super::state::State;
 use crate::command::Selection;
-use crate::snapshot::Severity;
+use crate::snapshot::{EditsSnapshot, ForestSnapshot, RunSnapshot, Severity};
 use crate::tree_map::MapMethod;
 use crate::viewer::ViewerId;
 
@@ -20,33 +20,17 @@ impl Engine {
         let view = &mut self.executor.publisher.view;
         if let Ok(run) = self.state.run() {
             view.source = Some(run.trace.source.clone());
-            view.trace = Some(Arc::clone(&run.trace.trace));
-            view.calls = Some(Arc::clone(&run.trace.calls));
-            view.suggestions = Arc::clone(&run.trace.suggestions);
+            let (calls, suggestions) = (&run.trace.calls, &run.trace.suggestions);
+            view.run = Some(RunSnapshot::new(Arc::clone(calls), Arc::clone(suggestions)));
         }
+        view.forest = None;
+        view.model.leave_forest();
+        view.deselect();
         let label_store = self.state.label_store().ok();
-        view.journal = label_store.and_then(LabelStore::place).map(Into::into);
-        view.comparison = None;
-        view.trends = None;
-        view.causes = None;
-        view.patterns = None;
-        view.tree_causes = None;
-        view.analysis = None;
-        view.map = None;
-        view.detection = None;
-        view.question = None;
-        view.misfit = None;
-        view.num_held = 0;
-        view.held = Arc::new([]);
-        view.selection = Selection::None;
-        for state in Arc::make_mut(&mut view.viewer_states).values_mut() {
-            state.selected = None;
-        }
-        view.explanation = None;
-        view.queue = Arc::new([]);
-        view.doubts = Arc::new([]);
-        view.labels = Arc::default();
-        view.labels_by_tree = Arc::new([]);
+        view.edits = EditsSnapshot {
+            journal: label_store.and_then(LabelStore::place).map(Into::into),
+            ..EditsSnapshot::default()
+        };
         self.show_edits();
         self.executor.publisher.publish();
     }
@@ -55,15 +39,12 @@ impl Engine {
     pub(super) fn show_forest(&mut self) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let view = &mut self.executor.publisher.view;
-        view.analysis = Some(Arc::clone(embedded.analysis()));
-        view.map = Some(embedded.first_map());
-        view.misfit = None;
-        view.selection = Selection::None;
-        for state in Arc::make_mut(&mut view.viewer_states).values_mut() {
-            state.selected = None;
-        }
-        view.explanation = None;
-        view.tree_causes = None;
+        view.forest = Some(ForestSnapshot {
+            map: Some(embedded.first_map()),
+            ..ForestSnapshot::new(Arc::clone(embedded.analysis()))
+        });
+        view.model.misfit = None;
+        view.deselect();
         self.show_edits();
         self.show_scores();
         self.show_tree_causes();
@@ -88,7 +69,7 @@ impl Engine {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunTrends::find(&run.trace.trace, progress);
             let found = publisher.stage("Finding trends", find)?;
-            publisher.view.trends = Some(Arc::new(found));
+            publisher.update_run(|shown| shown.trends = Some(Arc::new(found)));
             publisher.publish();
         }
         Ok(())
@@ -99,7 +80,8 @@ impl Engine {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunCauses::find(&run.trace.trace, progress);
             let found = publisher.stage("Finding the causes of delays", find)?;
-            publisher.view.causes = run.trace.calls.set_causes(found);
+            let causes = run.trace.calls.set_causes(found);
+            publisher.update_run(|shown| shown.causes = causes);
             self.show_tree_causes();
             self.executor.publisher.publish();
         }
@@ -111,16 +93,18 @@ impl Engine {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunPatterns::find(&run.trace.trace, progress);
             let found = publisher.stage("Finding patterns", find)?;
-            publisher.view.patterns = run.trace.calls.set_patterns(found);
+            let patterns = run.trace.calls.set_patterns(found);
+            publisher.update_run(|shown| shown.patterns = patterns);
         }
         Ok(())
     }
 
     /// Shows the roles of the forest's trees in the delays, once these are known.
     fn show_tree_causes(&mut self) {
-        let view = &mut self.executor.publisher.view;
-        if let (Some(causes), Ok((_, embedded))) = (&view.causes, self.state.forest()) {
-            view.tree_causes = Some(Arc::new(TreeCauses::new(causes, embedded.forest())));
+        let publisher = &mut self.executor.publisher;
+        if let (Some(causes), Ok((_, embedded))) = (publisher.view.causes(), self.state.forest()) {
+            let tree_causes = Arc::new(TreeCauses::new(causes, embedded.forest()));
+            publisher.update_forest(|shown| shown.tree_causes = Some(tree_causes));
         }
     }
 
@@ -137,29 +121,31 @@ impl Engine {
         let root = embedded.map(|embedded| embedded.root());
         let mut record_labels = history.record_labels();
         let view = &mut self.executor.publisher.view;
-        view.undo = history.undo_text(root);
-        view.redo = history.redo_text(root);
-        view.marks = history.marks().cloned().collect();
+        let edits = &mut view.edits;
+        edits.undo = history.undo_text(root);
+        edits.redo = history.redo_text(root);
+        edits.marks = history.marks().cloned().collect();
         if let Some(embedded) = embedded {
             let (forest, state) = (embedded.forest(), history.of_root(embedded.root()));
-            view.auto_train = state.auto_train();
-            view.labels = state.labels().into();
-            view.labels_by_tree = view.labels.by_tree(forest).into();
-            view.num_untrained = state.num_untrained();
-            view.num_held = state.num_held();
-            view.held = state.held_trees(forest);
-            view.default_settings = self.executor.settings.of_model();
-            view.settings = state.settings().unwrap_or(view.default_settings);
-            view.doubts = embedded.doubts();
-            for (tree, label) in view.labels_by_tree.iter().enumerate() {
+            edits.labels = state.labels().into();
+            edits.labels_by_tree = edits.labels.by_tree(forest).into();
+            edits.num_untrained = state.num_untrained();
+            edits.num_held = state.num_held();
+            edits.held = state.held_trees(forest);
+            for (tree, label) in edits.labels_by_tree.iter().enumerate() {
                 if label.is_some() {
                     let tree = TreeIdx::from_index(tree);
-                    let of = view.labels.key_of(forest, tree);
-                    record_labels.take_over(EventKey::of(forest, tree).into(), &view.labels, of);
+                    let of = edits.labels.key_of(forest, tree);
+                    record_labels.take_over(EventKey::of(forest, tree).into(), &edits.labels, of);
                 }
             }
+            let model = &mut view.model;
+            model.auto_train = state.auto_train();
+            model.default_settings = self.executor.settings.of_model();
+            model.settings = state.settings().unwrap_or(model.default_settings);
+            model.doubts = embedded.doubts();
         }
-        view.record_labels = Arc::new(record_labels);
+        edits.record_labels = Arc::new(record_labels);
     }
 
     /// Shows the newest scores and the next trees to label.
@@ -167,10 +153,12 @@ impl Engine {
         let Ok((_, embedded)) = self.state.forest() else {
             return;
         };
-        let view = &mut self.executor.publisher.view;
-        view.detection = embedded.detection().map(Arc::clone);
-        view.question = embedded.question();
-        view.queue = embedded.queue(view.query);
+        let publisher = &mut self.executor.publisher;
+        let detection = embedded.detection().map(Arc::clone);
+        publisher.update_forest(|shown| shown.detection = detection);
+        let model = &mut publisher.view.model;
+        model.question = embedded.question();
+        model.queue = embedded.queue(model.query);
     }
 
     /// Shows the selection at once, and then why the focused tree got its score.
@@ -180,7 +168,7 @@ impl Engine {
         self.executor.publisher.view.selection = selection.clone();
         self.executor.publisher.view.explanation = None;
         self.executor.publisher.publish();
-        let causes = self.executor.publisher.view.tree_causes.clone();
+        let causes = self.executor.publisher.view.tree_causes().cloned();
         let explanation = embedded.explain(&selection, causes.as_deref())?;
         self.executor.publisher.view.explanation = explanation.map(Arc::new);
         Ok(())
@@ -194,11 +182,11 @@ impl Engine {
     ) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest()?;
         let selection = selection.within(embedded.forest().len());
-        let causes = self.executor.publisher.view.tree_causes.clone();
+        let causes = self.executor.publisher.view.tree_causes().cloned();
         let explanation = embedded
             .explain(&selection, causes.as_deref())?
             .map(Arc::new);
-        let viewer_states = Arc::make_mut(&mut self.executor.publisher.view.viewer_states);
+        let viewer_states = Arc::make_mut(&mut self.executor.publisher.view.viewers.states);
         viewer_states.entry(viewer).or_default().selected = Some((selection, explanation));
         Ok(())
     }
@@ -209,7 +197,7 @@ impl Engine {
         let publisher = &mut self.executor.publisher;
         let begin = |progress: Progress<'_>| embedded.begin_map(method, progress);
         if !publisher.stage("Finding neighbours", begin)? {
-            publisher.view.map = Some(embedded.first_map());
+            publisher.update_forest(|shown| shown.map = Some(embedded.first_map()));
         }
         Ok(())
     }
@@ -218,7 +206,8 @@ impl Engine {
     pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), CommandError> {
         let (_, embedded) = self.state.forest_mut()?;
         if let Some(map) = embedded.pause_map(is_paused)? {
-            self.executor.publisher.view.map = Some(map);
+            let publisher = &mut self.executor.publisher;
+            publisher.update_forest(|shown| shown.map = Some(map));
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Engine {
             }
             Presence::Lost => self.executor.viewer_state(viewer).is_connected = false,
             Presence::Gone => {
-                Arc::make_mut(&mut self.executor.publisher.view.viewer_states).remove(&viewer);
+                Arc::make_mut(&mut self.executor.publisher.view.viewers.states).remove(&viewer);
             }
         }
     }
@@ -52,7 +52,7 @@ impl Executor {
     }
 
     fn viewer_state(&mut self, viewer: ViewerId) -> &mut ViewerState {
-        let viewer_states = Arc::make_mut(&mut self.publisher.view.viewer_states);
+        let viewer_states = Arc::make_mut(&mut self.publisher.view.viewers.states);
         viewer_states.entry(viewer).or_default()
     }
 
@@ -63,7 +63,7 @@ impl Executor {
         };
         match self.viewer {
             Some(viewer) => self.viewer_state(viewer).name = Some(name),
-            None => self.publisher.view.name = Some(name),
+            None => self.publisher.view.viewers.name = Some(name),
         }
     }
 
@@ -72,8 +72,8 @@ impl Executor {
         let view = &self.publisher.view;
         let state = self
             .viewer
-            .and_then(|viewer| view.viewer_states.get(&viewer));
+            .and_then(|viewer| view.viewers.states.get(&viewer));
         let own = state.and_then(|state| state.name.as_deref());
-        own.or(view.name.as_deref()).map(str::to_owned)
+        own.or(view.viewers.name.as_deref()).map(str::to_owned)
     }
 }

@@ -64,12 +64,12 @@ fn cancelling_the_opening_of_a_trace_keeps_the_open_one_with_its_journal() {
             "{stage}"
         );
         assert_eq!(seen.source.as_deref(), Some("run"), "{stage}");
-        assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+        assert_eq!(seen.analysis().unwrap().root_name, "Pair::compute");
         assert_eq!(
-            (scores(&seen), &seen.labels),
-            (scores(&before), &before.labels)
+            (scores(&seen), &seen.edits.labels),
+            (scores(&before), &before.edits.labels)
         );
-        assert_eq!(seen.journal.as_deref(), Some("run.jsonl"));
+        assert_eq!(seen.edits.journal.as_deref(), Some("run.jsonl"));
         assert_eq!(
             *disk.other_journal.lock().unwrap(),
             Vec::<String>::new(),
@@ -81,10 +81,10 @@ fn cancelling_the_opening_of_a_trace_keeps_the_open_one_with_its_journal() {
     assert_eq!(disk.journal.lock().unwrap().len(), num_lines + 1);
     let seen = session.run(open("other run", "MPI_Wait"));
     assert_eq!(
-        (seen.source.as_deref(), seen.labels.len()),
+        (seen.source.as_deref(), seen.edits.labels.len()),
         (Some("other run"), 0)
     );
-    assert_eq!(seen.journal.as_deref(), Some("other run.jsonl"));
+    assert_eq!(seen.edits.journal.as_deref(), Some("other run.jsonl"));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn cancelling_the_training_of_another_root_keeps_the_forest() {
     let seen = session.run(set_root());
     stopper.resume();
     assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
-    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    assert_eq!(seen.analysis().unwrap().root_name, "Pair::compute");
     assert_eq!(scores(&seen), scores(&before));
     drop(session);
     // The next session does not begin with the cancelled root either.
@@ -108,9 +108,9 @@ fn cancelling_the_training_of_another_root_keeps_the_forest() {
         source: "run".into(),
         function: None,
     });
-    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    assert_eq!(seen.analysis().unwrap().root_name, "Pair::compute");
     let seen = session.run(set_root());
-    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+    assert_eq!(seen.analysis().unwrap().root_name, "MPI_Wait");
 }
 
 #[test]
@@ -127,7 +127,10 @@ fn a_label_whose_training_is_cancelled_is_kept_and_reported() {
     assert_eq!(seen.label(SLOW_TREE), Some(Label::Normal));
     assert_eq!(scores(&seen), scores(&before));
     let undone = session.run(Command::Undo);
-    assert_eq!((undone.labels.len(), scores(&undone)), (0, scores(&before)));
+    assert_eq!(
+        (undone.edits.labels.len(), scores(&undone)),
+        (0, scores(&before))
+    );
     let redone = session.run(Command::Redo);
     assert!(last_notice(&redone).starts_with("The redo is kept;"));
     stopper.resume();
@@ -149,14 +152,14 @@ fn a_cancelled_training_is_asked_about_when_it_is_requested_again() {
     stopper.resume();
     assert!(last_notice(&seen).starts_with("The labels are kept;"));
     assert_eq!(
-        (seen.num_untrained, seen.labels.len()),
+        (seen.edits.num_untrained, seen.edits.labels.len()),
         (NUM_MISLED, NUM_MISLED)
     );
     let asked = session.run(Command::Train);
-    assert!(asked.question.is_some());
+    assert!(asked.model.question.is_some());
     assert_eq!(scores(&asked), scores(&before));
     let undone = session.run(Command::Undo);
-    assert_eq!((undone.labels.len(), &undone.undo), (0, &None));
+    assert_eq!((undone.edits.labels.len(), &undone.edits.undo), (0, &None));
 }
 
 #[test]
@@ -169,13 +172,13 @@ fn labels_still_wait_for_an_answer_when_the_training_of_another_one_is_cancelled
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     stopper.resume();
     assert!(last_notice(&seen).starts_with("The label is kept;"));
-    assert!(seen.question.is_none(), "its numbers are unknown");
+    assert!(seen.model.question.is_none(), "its numbers are unknown");
     assert_eq!(
-        (seen.num_untrained, scores(&seen)),
+        (seen.edits.num_untrained, scores(&seen)),
         (NUM_MISLED + 1, scores(&before))
     );
     let asked = session.run(Command::Train);
-    let question = asked.question.as_ref().expect("it is asked again");
+    let question = asked.model.question.as_ref().expect("it is asked again");
     assert_eq!(question.num_labels, NUM_MISLED + 1);
     assert_eq!(scores(&asked), scores(&before));
 }
@@ -189,5 +192,5 @@ fn a_cancel_request_before_the_work_begins_is_not_lost() {
     handle.cancel();
     let seen = session.run(commands.recv().unwrap());
     assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
-    assert!(seen.trace.is_none());
+    assert!(seen.trace().is_none());
 }

@@ -14,10 +14,13 @@ use callgrove_app_tests::small_session::*;
 fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
     let mut session = SmallSession::opened(&Disk::default());
     let seen = session.seen();
-    let (causes, patterns) = (seen.causes.clone().unwrap(), seen.patterns.clone().unwrap());
-    assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));
+    let (causes, patterns) = (
+        seen.causes().cloned().unwrap(),
+        seen.patterns().cloned().unwrap(),
+    );
+    assert!(Arc::ptr_eq(causes.trace(), seen.trace().unwrap()));
     assert!(!patterns.patterns.is_empty(), "the run repeats its steps");
-    let num_trees = seen.analysis.as_ref().unwrap().forest.len();
+    let num_trees = seen.analysis().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
             .is_some()
@@ -25,9 +28,9 @@ fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
     let seen = session.run(Command::SetRoot {
         function: "MPI_Wait".into(),
     });
-    let same = seen.causes.as_ref().unwrap();
+    let same = seen.causes().unwrap();
     assert!(Arc::ptr_eq(&causes, same), "nothing is computed again");
-    let num_trees = seen.analysis.as_ref().unwrap().forest.len();
+    let num_trees = seen.analysis().unwrap().forest.len();
     assert!(
         seen.tree_cause(TreeIdx::from_index(num_trees - 1))
             .is_some()
@@ -43,11 +46,11 @@ fn a_trace_stays_open_when_the_search_for_causes_is_cancelled() {
         stopper.stop_at(stage);
         let seen = session.run(open("run", "compute"));
         assert!(
-            seen.detection.is_some() && seen.patterns.is_none(),
+            seen.detection().is_some() && seen.patterns().is_none(),
             "{stage}"
         );
         assert_eq!(
-            seen.causes.is_some(),
+            seen.causes().is_some(),
             stage.ends_with("patterns"),
             "{stage}"
         );

@@ -20,8 +20,8 @@ fn the_rows_of_a_comparison_are_those_of_the_command() {
     let mut session = SmallSession::opened(&Disk::default());
     let seen = session.run(compare("changed run"));
     assert_eq!(errors(&seen), [""; 0]);
-    let comparison = seen.comparison.as_ref().unwrap();
-    let after = seen.trace.as_ref().unwrap();
+    let comparison = seen.comparison().unwrap();
+    let after = seen.trace().unwrap();
     let [one, other] = [comparison.before().trace(), after]
         .map(|trace| ComparedRun::new(trace, Progress::none()).unwrap());
     let expected = RunComparison::of_runs(&one, &other, Progress::none()).unwrap();
@@ -38,16 +38,16 @@ fn the_rows_of_a_comparison_are_those_of_the_command() {
 fn a_comparison_ends_by_command_and_with_its_run() {
     let mut session = SmallSession::opened(&Disk::default());
     session.run(compare("changed run"));
-    assert!(session.run(Command::EndComparison).comparison.is_none());
+    assert!(session.run(Command::EndComparison).comparison().is_none());
     session.run(compare("changed run"));
     let seen = session.run(open("other run", "compute"));
-    assert!(seen.comparison.is_none());
+    assert!(seen.comparison().is_none());
 }
 
 #[test]
 fn a_run_that_cannot_be_compared_is_refused_with_its_name_and_keeps_the_former_comparison() {
     let mut session = SmallSession::opened(&Disk::default());
-    let former = session.run(compare("changed run")).comparison.clone();
+    let former = session.run(compare("changed run")).comparison().cloned();
     let seen = session.run(compare("nowhere"));
     assert_eq!(errors(&seen), ["No trace in nowhere."]);
     let seen_empty = session.run(compare("empty"));
@@ -55,7 +55,7 @@ fn a_run_that_cannot_be_compared_is_refused_with_its_name_and_keeps_the_former_c
     assert!(text.starts_with("Empty has no calls to compare"), "{text}");
     for seen in [seen, seen_empty] {
         assert!(Arc::ptr_eq(
-            seen.comparison.as_ref().unwrap(),
+            seen.comparison().unwrap(),
             former.as_ref().unwrap()
         ));
     }
@@ -78,7 +78,7 @@ fn a_cancelled_comparison_changes_nothing() {
     for stage in ["Reading the earlier run", "Comparing the runs"] {
         stopper.stop_at(stage);
         let seen = session.run(compare("changed run"));
-        assert!(seen.comparison.is_none(), "{stage}");
+        assert!(seen.comparison().is_none(), "{stage}");
         assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
     }
 }
@@ -98,7 +98,7 @@ fn viewers_of_a_server_are_refused_with_the_remedy() {
         number: 1,
         command: Box::new(compare("run")),
     });
-    assert!(seen.comparison.is_none());
+    assert!(seen.comparison().is_none());
     let text = last_notice(&seen);
     assert!(text.contains("`callgrove compare BEFORE AFTER`"), "{text}");
 }

@@ -16,7 +16,7 @@ fn a_trace_opens_without_a_writable_journal_and_labels_are_then_refused() {
     );
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!(
-        (seen.labels.len(), errors(&seen)),
+        (seen.edits.labels.len(), errors(&seen)),
         (0, vec!["No space left on device.".to_owned()])
     );
     *disk.is_full.lock().unwrap() = false;
@@ -38,7 +38,10 @@ fn a_journal_of_a_newer_version_is_not_touched() {
             .text
             .contains("a newer Callgrove (version 99)")
     );
-    assert_eq!((seen.journal.clone(), seen.labels.len()), (None, 1));
+    assert_eq!(
+        (seen.edits.journal.clone(), seen.edits.labels.len()),
+        (None, 1)
+    );
     assert_eq!(*disk.journal.lock().unwrap(), [newer]);
 }
 
@@ -78,17 +81,20 @@ fn a_journal_of_version_1_is_continued() {
         function: None,
     });
     assert_eq!(
-        seen.labels.to_csv(),
+        seen.edits.labels.to_csv(),
         "rank,index,label\n0,3,abnormal\n2,17,normal\n"
     );
-    assert_eq!((seen.num_untrained, seen.auto_train), (0, false));
-    assert_eq!(seen.settings.nu.to_bits(), 0.2_f64.to_bits());
+    assert_eq!(
+        (seen.edits.num_untrained, seen.model.auto_train),
+        (0, false)
+    );
+    assert_eq!(seen.model.settings.nu.to_bits(), 0.2_f64.to_bits());
     let seen = session.run(Command::Undo);
-    assert_eq!(seen.settings, seen.default_settings);
+    assert_eq!(seen.model.settings, seen.model.default_settings);
     drop(session);
     let seen = SmallSession::opened(&disk).seen();
     assert_eq!(
-        (seen.labels.len(), seen.settings),
-        (2, seen.default_settings)
+        (seen.edits.labels.len(), seen.model.settings),
+        (2, seen.model.default_settings)
     );
 }

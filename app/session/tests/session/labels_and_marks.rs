@@ -24,10 +24,14 @@ fn marks_are_kept_with_the_run_and_can_be_undone() {
     session.run(set(Some(1), "stop of rank 2"));
     let seen = session.run(Command::DeleteMark { id: 2 });
     let texts = |seen: &Snapshot| -> Vec<String> {
-        seen.marks.iter().map(|mark| mark.text.clone()).collect()
+        seen.edits
+            .marks
+            .iter()
+            .map(|mark| mark.text.clone())
+            .collect()
     };
     assert_eq!(texts(&seen), ["stop of rank 2"]);
-    assert_eq!(seen.undo.as_deref(), Some("delete a mark"));
+    assert_eq!(seen.edits.undo.as_deref(), Some("delete a mark"));
     session.run(Command::Undo);
     let seen = session.run(Command::Undo);
     assert_eq!(texts(&seen), ["stop", "start"]);
@@ -47,7 +51,7 @@ fn marks_are_kept_with_the_run_and_can_be_undone() {
 
 /// Returns the command that labels the record of a tree as the provenance database names it.
 fn record_of(seen: &Snapshot, tree: TreeIdx, label: Option<Label>) -> Command {
-    let forest = &seen.analysis.as_ref().unwrap().forest;
+    let forest = &seen.analysis().unwrap().forest;
     let EventKey { program, event } = EventKey::of(forest, tree);
     let func = "Pair::compute(int, int)".to_owned();
     Command::SetRecordLabel {
@@ -68,11 +72,11 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
     let by_record = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
     assert_eq!(scores(&by_record), scores(&labelled));
     assert_eq!(
-        by_record.labels, labelled.labels,
+        by_record.edits.labels, labelled.edits.labels,
         "the tree is known: it is labelled"
     );
-    let key = EventKey::of(&first.analysis.as_ref().unwrap().forest, SLOW_TREE);
-    assert_eq!(by_record.record_labels.get(key), Some(Label::Normal));
+    let key = EventKey::of(&first.analysis().unwrap().forest, SLOW_TREE);
+    assert_eq!(by_record.edits.record_labels.get(key), Some(Label::Normal));
     session.run(Command::Undo);
 
     // While another forest is shown, the record alone has the label.
@@ -80,9 +84,10 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
         function: "MPI_Wait".into(),
     });
     let elsewhere = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
-    assert_eq!(elsewhere.record_labels.get(key), Some(Label::Normal));
+    assert_eq!(elsewhere.edits.record_labels.get(key), Some(Label::Normal));
     assert!(
         elsewhere
+            .edits
             .undo
             .as_ref()
             .unwrap()
@@ -96,19 +101,25 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
     // The last label of a tree replaces the one of its record.
     let last = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!(last.label(SLOW_TREE), Some(Label::Abnormal));
-    assert_eq!(last.undo.as_deref(), Some("label #2-17 abnormal"));
+    assert_eq!(last.edits.undo.as_deref(), Some("label #2-17 abnormal"));
     let removed = session.run(Command::SetLabel {
         trees: vec![SLOW_TREE],
         label: None,
     });
-    assert_eq!((removed.labels.len(), removed.record_labels.len()), (0, 0));
+    assert_eq!(
+        (
+            removed.edits.labels.len(),
+            removed.edits.record_labels.len()
+        ),
+        (0, 0)
+    );
 }
 
 #[test]
 fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     let disk = Disk::default();
     let traced = SmallSession::opened(&Disk::default()).seen();
-    let key = EventKey::of(&traced.analysis.as_ref().unwrap().forest, SLOW_TREE);
+    let key = EventKey::of(&traced.analysis().unwrap().forest, SLOW_TREE);
     let mut session = SmallSession::on(&disk);
     let label = |label| record_of(&traced, SLOW_TREE, label);
     let refused = session.run(label(Some(Label::Normal)));
@@ -121,8 +132,8 @@ fn records_can_be_labelled_without_their_trace_and_the_trace_has_the_labels() {
     session.run(label(Some(Label::Abnormal)));
     session.run(label(Some(Label::Normal)));
     let undone = session.run(Command::Undo);
-    assert_eq!(undone.record_labels.get(key), Some(Label::Abnormal));
-    assert!(undone.trace.is_none() && undone.undo.is_some() && undone.redo.is_some());
+    assert_eq!(undone.edits.record_labels.get(key), Some(Label::Abnormal));
+    assert!(undone.trace().is_none() && undone.edits.undo.is_some() && undone.edits.redo.is_some());
 
     let opened = session.run(open("run", "compute"));
     assert_eq!(opened.label(SLOW_TREE), Some(Label::Abnormal));
@@ -154,10 +165,17 @@ fn a_saved_session_keeps_marks_selection_and_view() {
     let loaded = session.run(Command::LoadSession {
         path: "session.json".into(),
     });
-    assert_eq!((&loaded.selection, &loaded.marks), (&group, &saved.marks));
+    assert_eq!(
+        (&loaded.selection, &loaded.edits.marks),
+        (&group, &saved.edits.marks)
+    );
     assert_eq!(loaded.restored_view.as_deref(), Some(&view));
     let undone = session.run(Command::Undo);
-    assert_eq!(undone.marks.len(), 0, "as before the session was opened");
+    assert_eq!(
+        undone.edits.marks.len(),
+        0,
+        "as before the session was opened"
+    );
 }
 
 #[test]
@@ -187,13 +205,13 @@ fn a_session_finds_its_moved_run_and_refuses_another() {
         text.starts_with("Other run is not the trace of the session ("),
         "{text}"
     );
-    assert!(refused.trace.is_none());
+    assert!(refused.trace().is_none());
     other.run(open("copy", "MPI_Wait"));
     for name in ["gone", "other run"] {
         let loaded = other.run(load(name));
         assert_eq!(
-            (&loaded.labels, loaded.source.as_deref()),
-            (&saved.labels, Some("copy")),
+            (&loaded.edits.labels, loaded.source.as_deref()),
+            (&saved.edits.labels, Some("copy")),
             "{name}"
         );
     }

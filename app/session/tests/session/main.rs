@@ -30,10 +30,10 @@ fn opening_a_trace_ranks_the_slow_execution_first_and_explains_it() {
     let session = SmallSession::opened(&Disk::default());
     let seen = session.seen();
     assert_eq!(seen.notices.len(), 0, "{:?}", seen.notices);
-    let analysis = seen.analysis.as_ref().unwrap();
+    let analysis = seen.analysis().unwrap();
     assert_eq!(analysis.forest.len(), (NUM_RANKS * NUM_STEPS) as usize);
     assert_eq!(analysis.root_name, "Pair::compute");
-    let detection = seen.detection.as_ref().unwrap();
+    let detection = seen.detection().unwrap();
     assert_eq!(detection.order[0], SLOW_TREE);
     assert!(detection.is_abnormal(SLOW_TREE), "its score is negative");
     assert_eq!(seen.focus(), Some(SLOW_TREE));
@@ -52,14 +52,14 @@ fn the_most_promising_function_is_the_default() {
         source: "run".into(),
         function: None,
     });
-    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    assert_eq!(seen.analysis().unwrap().root_name, "Pair::compute");
 }
 
 #[test]
 fn a_trace_and_its_calls_are_published_together() {
     let seen = SmallSession::opened(&Disk::default()).seen();
-    let calls = seen.calls.as_ref().unwrap();
-    assert!(Arc::ptr_eq(calls.trace(), seen.trace.as_ref().unwrap()));
+    let calls = seen.calls().unwrap();
+    assert!(Arc::ptr_eq(calls.trace(), seen.trace().unwrap()));
 }
 
 #[test]
@@ -73,12 +73,15 @@ fn undoing_a_label_restores_the_scores_bit_for_bit() {
         "the model is trained with the label at once"
     );
     assert!(
-        labelled.detection.as_ref().unwrap().change.is_some(),
+        labelled.detection().unwrap().change.is_some(),
         "the changes are reported"
     );
     let undone = session.run(Command::Undo);
     assert_eq!(scores(&before), scores(&undone));
-    assert_eq!((undone.labels.len(), undone.undo.as_deref()), (0, None));
+    assert_eq!(
+        (undone.edits.labels.len(), undone.edits.undo.as_deref()),
+        (0, None)
+    );
     let redone = session.run(Command::Redo);
     assert_eq!(scores(&labelled), scores(&redone));
 }
@@ -98,9 +101,9 @@ fn a_session_has_the_same_labels_and_model_after_a_crash() {
         source: "run".into(),
         function: None,
     });
-    assert_eq!(before.labels, after.labels);
+    assert_eq!(before.edits.labels, after.edits.labels);
     assert_eq!(scores(&before), scores(&after));
-    assert_eq!(after.undo.as_deref(), Some("label #2-17 abnormal"));
+    assert_eq!(after.edits.undo.as_deref(), Some("label #2-17 abnormal"));
     assert!(
         after.notices[0].text.starts_with("2 labels"),
         "{:?}",
@@ -114,7 +117,10 @@ fn a_label_that_cannot_be_journalled_is_not_applied() {
     let mut session = SmallSession::opened(&disk);
     *disk.is_full.lock().unwrap() = true;
     let seen = session.label(SLOW_TREE, Label::Abnormal);
-    assert!(seen.labels.is_empty(), "the label is not shown as given");
+    assert!(
+        seen.edits.labels.is_empty(),
+        "the label is not shown as given"
+    );
     assert_eq!(errors(&seen), ["No space left on device."]);
 }
 
@@ -125,10 +131,10 @@ fn without_auto_training_labels_wait() {
     let before = session.seen();
     let labelled = session.label(SLOW_TREE, Label::Normal);
     assert_eq!(scores(&before), scores(&labelled));
-    assert_eq!(labelled.num_untrained, 1);
+    assert_eq!(labelled.edits.num_untrained, 1);
     let trained = session.run(Command::Train);
     assert_ne!(scores(&before), scores(&trained));
-    assert_eq!(trained.num_untrained, 0);
+    assert_eq!(trained.edits.num_untrained, 0);
 }
 
 #[test]
@@ -136,14 +142,14 @@ fn settings_train_again_and_survive_undo_and_a_crash() {
     let disk = Disk::default();
     let mut session = SmallSession::opened(&disk);
     let before = session.seen();
-    assert_eq!(before.settings, before.default_settings);
+    assert_eq!(before.model.settings, before.model.default_settings);
     let wide = ModelSettings {
         nu: 0.3,
         rate: 0.45,
-        ..before.settings
+        ..before.model.settings
     };
     let tuned = session.run(Command::Tune(Some(wide)));
-    assert_eq!(tuned.settings, wide);
+    assert_eq!(tuned.model.settings, wide);
     assert_ne!(scores(&tuned), scores(&before));
     drop(session);
     let mut session = SmallSession::opened(&disk);
@@ -159,16 +165,16 @@ fn settings_out_of_range_change_nothing() {
     for settings in [
         ModelSettings {
             nu: 0.0,
-            ..before.settings
+            ..before.model.settings
         },
         ModelSettings {
             gamma: f64::NAN,
-            ..before.settings
+            ..before.model.settings
         },
     ] {
         let seen = session.run(Command::Tune(Some(settings)));
         assert_eq!(scores(&seen), scores(&before));
-        assert_eq!(seen.undo, None, "nothing was journalled");
+        assert_eq!(seen.edits.undo, None, "nothing was journalled");
     }
     assert_eq!(errors(&session.seen()).len(), 2);
 }
@@ -176,16 +182,16 @@ fn settings_out_of_range_change_nothing() {
 #[test]
 fn the_next_tree_to_label_depends_on_strategy_and_labels() {
     let mut session = SmallSession::opened(&Disk::default());
-    assert_eq!(session.seen().queue[0], SLOW_TREE);
+    assert_eq!(session.seen().model.queue[0], SLOW_TREE);
     let seen = session.label(SLOW_TREE, Label::Abnormal);
-    assert!(!seen.queue.contains(&SLOW_TREE), "it is labelled");
+    assert!(!seen.model.queue.contains(&SLOW_TREE), "it is labelled");
     let uncertain = session.run(Command::SetQuery(QueryStrategy::MostUncertain));
-    let detection = uncertain.detection.as_ref().unwrap();
+    let detection = uncertain.detection().unwrap();
     let without_label = detection.order.iter().filter(|&&tree| tree != SLOW_TREE);
     let mut normal = without_label.filter(|tree| !detection.abnormal[tree.index()]);
     assert_eq!(
         normal.next(),
-        Some(&uncertain.queue[0]),
+        Some(&uncertain.model.queue[0]),
         "the first that is not called abnormal"
     );
 }
@@ -196,35 +202,35 @@ fn contradictory_labels_are_reported() {
     for tree in [4, 44, 84, 124] {
         session.label(TreeIdx(tree), Label::Normal);
     }
-    assert_eq!(session.seen().doubts.len(), 0);
+    assert_eq!(session.seen().model.doubts.len(), 0);
     let seen = session.label(TreeIdx(45), Label::Abnormal);
-    assert_eq!(seen.doubts.len(), 1, "{:?}", seen.doubts);
-    assert_eq!(seen.doubts[0].tree, TreeIdx(45));
+    assert_eq!(seen.model.doubts.len(), 1, "{:?}", seen.model.doubts);
+    assert_eq!(seen.model.doubts[0].tree, TreeIdx(45));
 }
 
 #[test]
 fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
     let mut session = SmallSession::opened(&Disk::default());
-    let mds = session.seen().map.clone().unwrap();
+    let mds = session.seen().map().cloned().unwrap();
     assert_eq!((mds.method, mds.fraction), (MapMethod::Mds, 1.0));
     assert!(!session.engine.is_forming());
     for method in [MapMethod::Tsne, MapMethod::Smacof] {
         session.run(Command::SetMap(method));
         session.engine.advance();
-        let forming = session.seen().map.clone().unwrap();
+        let forming = session.seen().map().cloned().unwrap();
         assert_eq!((forming.method, forming.trustworthiness), (method, None));
         assert!(forming.fraction > 0.0 && forming.fraction < 1.0);
         let waiting = session.run(Command::PauseMap(true));
-        assert!(waiting.map.as_ref().unwrap().is_paused);
+        assert!(waiting.map().unwrap().is_paused);
         assert!(!session.engine.is_forming());
         // A label trains the model meanwhile, and the map keeps its state.
         let labelled = session.label(SLOW_TREE, Label::Abnormal);
-        assert_eq!(labelled.map, waiting.map);
+        assert_eq!(labelled.map(), waiting.map());
         session.run(Command::PauseMap(false));
         while session.engine.is_forming() {
             session.engine.advance();
         }
-        let done = session.seen().map.clone().unwrap();
+        let done = session.seen().map().cloned().unwrap();
         assert_eq!((done.method, done.fraction), (method, 1.0));
         assert!(done.trustworthiness.unwrap() > 0.8);
         assert_eq!(done.points.len(), (NUM_RANKS * NUM_STEPS) as usize);
@@ -234,13 +240,13 @@ fn a_map_is_computed_between_commands_can_pause_and_ends_with_its_quality() {
     let other_root = session.run(Command::SetRoot {
         function: "MPI_Wait".into(),
     });
-    assert_eq!(other_root.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+    assert_eq!(other_root.analysis().unwrap().root_name, "MPI_Wait");
     assert!(
         session.engine.is_forming(),
         "with the method that the user chose"
     );
     let back = session.run(Command::SetMap(MapMethod::Mds));
-    assert_eq!(back.map.as_ref().unwrap().method, MapMethod::Mds);
+    assert_eq!(back.map().unwrap().method, MapMethod::Mds);
     assert!(!session.engine.is_forming());
 }
 
@@ -267,8 +273,8 @@ fn labels_model_and_session_survive_files() {
         path: "session.json".into(),
     });
     assert_eq!(
-        (scores(&loaded), &loaded.labels),
-        (scores(&saved), &saved.labels)
+        (scores(&loaded), &loaded.edits.labels),
+        (scores(&saved), &saved.edits.labels)
     );
 
     disk.journal.lock().unwrap().clear();
@@ -283,9 +289,9 @@ fn labels_model_and_session_survive_files() {
     let scored = other.run(Command::LoadModel {
         path: "model.json".into(),
     });
-    let order = |snapshot: &Snapshot| snapshot.detection.as_ref().unwrap().order[0];
+    let order = |snapshot: &Snapshot| snapshot.detection().unwrap().order[0];
     assert_eq!(order(&scored), order(&saved));
-    assert_eq!(scored.labels.len(), 0);
+    assert_eq!(scored.edits.labels.len(), 0);
 }
 
 #[test]
@@ -307,7 +313,7 @@ fn an_invalid_model_or_label_file_changes_nothing() {
     ] {
         let seen = session.run(command.clone());
         assert_eq!(scores(&seen), scores(&before), "{command:?}");
-        assert!(seen.undo.is_none(), "{command:?}");
+        assert!(seen.edits.undo.is_none(), "{command:?}");
     }
     assert_eq!(errors(&session.seen()).len(), 4);
 }
@@ -325,8 +331,8 @@ fn a_group_is_shown_by_its_centre_and_labelled_together() {
         trees: group,
         label: Some(Label::Normal),
     });
-    assert_eq!(seen.labels.count(Label::Normal), 9);
-    assert_eq!(session.run(Command::Undo).labels.len(), 0);
+    assert_eq!(seen.edits.labels.count(Label::Normal), 9);
+    assert_eq!(session.run(Command::Undo).edits.labels.len(), 0);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_model_that_does_not_fit_is_asked_about_with_numbers_and_changes_nothing_yet
     let before = session.seen();
     let num_lines = disk.journal.lock().unwrap().len();
     let seen = session.run(load("foreign.json"));
-    let question = seen.misfit.as_ref().expect("it is asked about");
+    let question = seen.model.misfit.as_ref().expect("it is asked about");
     assert_eq!(question.path, "foreign.json");
     assert!(
         matches!(&question.misfit, Misfit::Function { model, .. } if model.contains("MPI_Wait")),
@@ -54,16 +54,16 @@ fn a_model_that_does_not_fit_is_asked_about_with_numbers_and_changes_nothing_yet
     assert_eq!(origin.num_ranks, NUM_RANKS as usize);
     assert!(origin.median_duration > DurationNs(300_000));
     assert_eq!(scores(&seen), scores(&before));
-    assert_eq!((seen.undo.clone(), errors(&seen)), (None, Vec::new()));
+    assert_eq!((seen.edits.undo.clone(), errors(&seen)), (None, Vec::new()));
     assert_eq!(disk.journal.lock().unwrap().len(), num_lines);
     // The session stays usable.
     let labelled = session.label(SLOW_TREE, Label::Abnormal);
     assert_eq!(
-        (labelled.labels.len(), labelled.misfit.is_some()),
+        (labelled.edits.labels.len(), labelled.model.misfit.is_some()),
         (1, true)
     );
     let cancelled = session.run(Command::AnswerModel(ModelAnswer::Cancel));
-    assert!(cancelled.misfit.is_none());
+    assert!(cancelled.model.misfit.is_none());
     assert_eq!(scores(&cancelled), scores(&labelled));
 }
 
@@ -75,15 +75,18 @@ fn a_model_is_used_anyway_or_refitted_and_both_survive_a_crash_and_undo() {
     let mut shown = Vec::new();
     for answer in [ModelAnswer::UseAnyway, ModelAnswer::Refit] {
         let asked = session.run(load("foreign.json"));
-        let question = asked.misfit.clone().unwrap();
+        let question = asked.model.misfit.clone().unwrap();
         let used = session.run(Command::AnswerModel(answer));
-        assert!(used.misfit.is_none() && is_warned(&used), "{answer:?}");
+        assert!(
+            used.model.misfit.is_none() && is_warned(&used),
+            "{answer:?}"
+        );
         assert_ne!(scores(&used), scores(&before), "{answer:?}");
         let expected = match answer {
             ModelAnswer::UseAnyway => question.num_abnormal,
             _ => question.num_abnormal_refitted,
         };
-        assert_eq!(used.detection.as_ref().unwrap().num_abnormal, expected);
+        assert_eq!(used.detection().unwrap().num_abnormal, expected);
         drop(session);
         session = SmallSession::opened(&disk);
         assert_eq!(scores(&session.seen()), scores(&used), "{answer:?}");
@@ -92,7 +95,7 @@ fn a_model_is_used_anyway_or_refitted_and_both_survive_a_crash_and_undo() {
         let redone = session.run(Command::Redo);
         assert_eq!(scores(&redone), scores(&used), "{answer:?}");
         session.run(Command::Undo);
-        shown.push(used.detection.as_ref().unwrap().clone());
+        shown.push(used.detection().unwrap().clone());
     }
     assert_eq!(shown[0].scores, shown[1].scores, "both have the same order");
     assert_ne!(shown[0].p_values, shown[1].p_values);
@@ -124,7 +127,10 @@ fn an_answer_about_a_deleted_file_changes_nothing() {
     disk.files.lock().unwrap().clear();
     let seen = session.run(Command::AnswerModel(ModelAnswer::UseAnyway));
     assert_eq!(errors(&seen), ["Cannot read foreign.json."]);
-    assert_eq!((scores(&seen), seen.undo.clone()), (scores(&before), None));
+    assert_eq!(
+        (scores(&seen), seen.edits.undo.clone()),
+        (scores(&before), None)
+    );
 }
 
 /// The file that [`Command::SaveModel`] wrote for the trace of these tests, with the slow execution labelled.
@@ -134,7 +140,7 @@ const VERSION_7: &[u8] = include_bytes!("model-7.json");
 fn the_results_of_a_model_file_of_this_version_never_change() {
     let model = SavedModel::read(VERSION_7).unwrap();
     let session = SmallSession::opened(&Disk::default());
-    let forest = &session.seen().analysis.clone().unwrap().forest;
+    let forest = &session.seen().analysis().cloned().unwrap().forest;
     let verdicts = model.verdicts(forest).unwrap();
     let abnormal: Vec<TreeIdx> = (0..forest.len())
         .map(TreeIdx::from_index)

@@ -26,7 +26,7 @@ fn publish(note: &str) -> Command {
 fn seen(session: &SmallSession) -> RunningModels {
     let seen = session.seen();
     assert_eq!(errors(&seen), Vec::<String>::new());
-    RunningModels::clone(seen.running_models.as_ref().unwrap())
+    RunningModels::clone(seen.model.running_models.as_ref().unwrap())
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn an_unreachable_job_is_reported_and_changes_nothing() {
     let server = "http://elsewhere:1".to_owned();
     let seen = session.run(Command::FetchRunningModels { server });
     assert_eq!(errors(&seen).len(), 1);
-    assert_eq!(seen.running_models, None);
+    assert_eq!(seen.model.running_models, None);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn new_recorded_trees_are_counted_and_loaded_with_labels_and_selection_kept() {
     let mut session = SmallSession::on(&disk);
     session.run(open("recorded", "compute"));
     let forest_of =
-        |session: &SmallSession| session.seen().analysis.clone().unwrap().forest.clone();
+        |session: &SmallSession| session.seen().analysis().cloned().unwrap().forest.clone();
     let forest = forest_of(&session);
     assert_eq!(forest.len(), 4 * 10);
     let tree_of = |forest: &Forest, key: EventKey| {
@@ -142,14 +142,17 @@ fn new_recorded_trees_are_counted_and_loaded_with_labels_and_selection_kept() {
     assert_eq!(last_notice(&seen), "40 new executions.");
     let forest = forest_of(&session);
     let now = tree_of(&forest, slow);
-    assert_eq!(seen.labels_by_tree[now.index()], Some(Label::Abnormal));
-    assert_eq!(seen.labels_by_tree.iter().flatten().count(), 1);
+    assert_eq!(
+        seen.edits.labels_by_tree[now.index()],
+        Some(Label::Abnormal)
+    );
+    assert_eq!(seen.edits.labels_by_tree.iter().flatten().count(), 1);
     assert_eq!(seen.selection, Selection::One(now));
     session.run(fetch_models());
     assert_eq!(self::seen(&session).num_new_trees, 0);
     // In the whole trace the same execution has the label.
     let seen = session.run(open("run", "compute"));
-    let labels = seen.labels_by_tree.iter().enumerate();
+    let labels = seen.edits.labels_by_tree.iter().enumerate();
     let labelled: Vec<usize> = labels
         .filter(|(_, label)| label.is_some())
         .map(|(tree, _)| tree)

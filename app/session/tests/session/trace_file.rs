@@ -11,7 +11,7 @@ fn written() -> &'static (Trace, Vec<u8>) {
     static WRITTEN: std::sync::OnceLock<(Trace, Vec<u8>)> = std::sync::OnceLock::new();
     WRITTEN.get_or_init(|| {
         let session = SmallSession::opened(&Disk::default());
-        let trace = Trace::clone(session.seen().trace.as_ref().unwrap());
+        let trace = Trace::clone(session.seen().trace().unwrap());
         let mut file = Vec::new();
         write_trace_file(&trace, &mut file, Progress::none()).unwrap();
         (trace, file)

@@ -37,7 +37,7 @@ fn only_these(session: &mut SmallSession) -> Arc<Snapshot> {
 
 /// Returns which trees are called abnormal, without the mislabelled ones.
 fn sides(snapshot: &Snapshot) -> Vec<bool> {
-    let detection = snapshot.detection.as_ref().unwrap();
+    let detection = snapshot.detection().unwrap();
     (NUM_MISLED as u32..NUM_RANKS * NUM_STEPS)
         .map(|tree| detection.is_abnormal(TreeIdx(tree)))
         .collect()
@@ -45,7 +45,7 @@ fn sides(snapshot: &Snapshot) -> Vec<bool> {
 
 /// Returns the question: the number of labels, and of trees that they would reclassify.
 fn asked(snapshot: &Snapshot) -> Option<(usize, usize)> {
-    let question = snapshot.question.as_ref()?;
+    let question = snapshot.model.question.as_ref()?;
     Some((question.num_labels, question.num_moved()))
 }
 
@@ -59,7 +59,7 @@ fn a_training_that_reclassifies_many_waits_for_an_answer_and_the_scores_stay() {
     let mut session = SmallSession::opened(&disk);
     let before = session.seen();
     let seen = mislead(&mut session);
-    let question = seen.question.as_ref().expect("it is asked about");
+    let question = seen.model.question.as_ref().expect("it is asked about");
     assert_eq!(question.num_labels, NUM_MISLED);
     assert_eq!(question.num_trees, (NUM_RANKS * NUM_STEPS) as usize);
     assert!(question.would_be_abnormal.len() > 100, "{question:?}");
@@ -67,7 +67,7 @@ fn a_training_that_reclassifies_many_waits_for_an_answer_and_the_scores_stay() {
     assert!(question.would_be_abnormal.iter().all(is_other));
     assert_eq!(scores(&seen), scores(&before));
     assert_eq!(
-        (seen.labels.len(), seen.num_untrained),
+        (seen.edits.labels.len(), seen.edits.num_untrained),
         (NUM_MISLED, NUM_MISLED)
     );
     assert!(
@@ -95,7 +95,7 @@ fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     let kept = keep(&mut session);
-    assert_eq!((asked(&kept), kept.num_untrained), (None, 0));
+    assert_eq!((asked(&kept), kept.edits.num_untrained), (None, 0));
     assert!(
         sides(&kept)
             .iter()
@@ -116,7 +116,7 @@ fn an_accepted_training_equals_a_direct_one_and_can_be_undone() {
         (question, scores(&before))
     );
     let undone = session.run(Command::Undo);
-    assert_eq!((asked(&undone), undone.labels.len()), (None, 0));
+    assert_eq!((asked(&undone), undone.edits.labels.len()), (None, 0));
     assert_eq!(scores(&undone), scores(&before));
     assert_eq!(asked(&session.run(Command::Redo)), question);
     assert_eq!(scores(&session.run(Command::Redo)), scores(&kept));
@@ -128,21 +128,27 @@ fn held_labels_reclassify_only_their_own_trees() {
     let before = session.seen();
     let question = asked(&mislead(&mut session));
     let held = only_these(&mut session);
-    assert_eq!((asked(&held), held.num_untrained), (None, 0));
-    assert_eq!((held.num_held, held.held.len()), (NUM_MISLED, NUM_MISLED));
+    assert_eq!((asked(&held), held.edits.num_untrained), (None, 0));
+    assert_eq!(
+        (held.edits.num_held, held.edits.held.len()),
+        (NUM_MISLED, NUM_MISLED)
+    );
     assert!(misled().all(|tree| held.is_held(tree)) && !held.is_held(SLOW_TREE));
     assert_eq!(scores(&held), scores(&before));
     assert_eq!(sides(&held), sides(&before));
-    let detection = held.detection.as_ref().unwrap();
+    let detection = held.detection().unwrap();
     assert!(misled().all(|tree| detection.is_abnormal(tree)));
     assert_eq!(detection.num_abnormal, NUM_MISLED + 1);
     // The model is still trained with other labels.
     let labelled = session.label(SLOW_TREE, Label::Abnormal);
-    assert_eq!((asked(&labelled), labelled.num_held), (None, NUM_MISLED));
+    assert_eq!(
+        (asked(&labelled), labelled.edits.num_held),
+        (None, NUM_MISLED)
+    );
     session.run(Command::Undo);
     let undone = session.run(Command::Undo);
-    assert_eq!((asked(&undone), undone.num_held), (question, 0));
-    assert!(!undone.detection.as_ref().unwrap().is_abnormal(TreeIdx(0)));
+    assert_eq!((asked(&undone), undone.edits.num_held), (question, 0));
+    assert!(!undone.detection().unwrap().is_abnormal(TreeIdx(0)));
 }
 
 #[test]
@@ -151,18 +157,18 @@ fn held_labels_can_be_learned_later() {
     let question = asked(&mislead(&mut session));
     only_these(&mut session);
     let learned = session.run(Command::LearnHeld);
-    assert_eq!((asked(&learned), learned.num_held), (question, 0));
+    assert_eq!((asked(&learned), learned.edits.num_held), (question, 0));
     let again = only_these(&mut session);
-    assert_eq!((asked(&again), again.num_held), (None, NUM_MISLED));
+    assert_eq!((asked(&again), again.edits.num_held), (None, NUM_MISLED));
     session.run(Command::LearnHeld);
     let kept = keep(&mut session);
-    assert_eq!((kept.num_held, kept.num_untrained), (0, 0));
+    assert_eq!((kept.edits.num_held, kept.edits.num_untrained), (0, 0));
     let mut other = SmallSession::opened(&Disk::default());
     mislead(&mut other);
     assert_eq!(scores(&keep(&mut other)), scores(&kept));
-    let num_undo = kept.undo.clone();
+    let num_undo = kept.edits.undo.clone();
     assert_eq!(
-        session.run(Command::LearnHeld).undo,
+        session.run(Command::LearnHeld).edits.undo,
         num_undo,
         "nothing is held"
     );
@@ -178,11 +184,11 @@ fn a_relabelled_tree_is_no_longer_held() {
         label: None,
     });
     assert_eq!(
-        (seen.num_held, seen.labels.len()),
+        (seen.edits.num_held, seen.edits.labels.len()),
         (NUM_MISLED - 1, NUM_MISLED - 1)
     );
     let seen = session.label(TreeIdx(1), Label::Normal);
-    assert_eq!((seen.num_held, asked(&seen)), (NUM_MISLED - 2, None));
+    assert_eq!((seen.edits.num_held, asked(&seen)), (NUM_MISLED - 2, None));
 }
 
 #[test]
@@ -195,16 +201,22 @@ fn question_and_held_labels_survive_a_crash() {
     drop(session);
     let mut session = SmallSession::opened(&disk);
     let seen = session.seen();
-    assert_eq!((asked(&seen), seen.labels.len()), (question, NUM_MISLED));
+    assert_eq!(
+        (asked(&seen), seen.edits.labels.len()),
+        (question, NUM_MISLED)
+    );
     assert_eq!(scores(&seen), scores(&before));
     let held = only_these(&mut session);
     drop(session);
     let mut session = SmallSession::opened(&disk);
     let seen = session.seen();
-    assert_eq!((&seen.held, &seen.labels), (&held.held, &held.labels));
     assert_eq!(
-        seen.detection.as_ref().unwrap().order,
-        held.detection.as_ref().unwrap().order
+        (&seen.edits.held, &seen.edits.labels),
+        (&held.edits.held, &held.edits.labels)
+    );
+    assert_eq!(
+        seen.detection().unwrap().order,
+        held.detection().unwrap().order
     );
     session.run(Command::LearnHeld);
     let kept = keep(&mut session);
@@ -266,7 +278,7 @@ fn further_labels_join_the_question_and_each_can_be_undone() {
     session.run(Command::Undo);
     let undone = session.run(Command::Undo);
     assert_eq!(
-        (asked(&undone), undone.labels.len()),
+        (asked(&undone), undone.edits.labels.len()),
         (question, NUM_MISLED)
     );
     let taken_away = session.run(Command::SetLabel {
@@ -302,7 +314,10 @@ fn an_answer_without_a_question_does_nothing() {
     let before = session.label(SLOW_TREE, Label::Abnormal);
     for choice in [TrainingAnswer::Keep, TrainingAnswer::OnlyThese] {
         let seen = answer(&mut session, choice);
-        assert_eq!((scores(&seen), &seen.undo), (scores(&before), &before.undo));
+        assert_eq!(
+            (scores(&seen), &seen.edits.undo),
+            (scores(&before), &before.edits.undo)
+        );
     }
 }
 
@@ -314,7 +329,7 @@ fn a_question_stays_open_while_another_root_is_shown() {
         function: function.to_owned(),
     };
     let seen = session.run(set_root("MPI_Wait"));
-    assert_eq!((asked(&seen), seen.num_held), (None, 0));
+    assert_eq!((asked(&seen), seen.edits.num_held), (None, 0));
     let seen = session.run(set_root("Pair::compute"));
     assert_eq!(asked(&seen), question);
 }
@@ -342,10 +357,13 @@ fn question_and_held_labels_survive_a_session_file() {
     assert_eq!(scores(&loaded), scores(&question));
     let held = only_these(&mut session);
     let loaded = through_file(&mut session);
-    assert_eq!((&loaded.held, asked(&loaded)), (&held.held, None));
     assert_eq!(
-        loaded.detection.as_ref().unwrap().order,
-        held.detection.as_ref().unwrap().order
+        (&loaded.edits.held, asked(&loaded)),
+        (&held.edits.held, None)
+    );
+    assert_eq!(
+        loaded.detection().unwrap().order,
+        held.detection().unwrap().order
     );
 }
 
@@ -358,9 +376,9 @@ fn a_model_file_is_replaced_only_when_the_training_is_accepted() {
     let loaded = session.run(Command::LoadModel {
         path: "model.json".into(),
     });
-    assert!(loaded.queue.is_empty(), "a model file has no queue");
+    assert!(loaded.model.queue.is_empty(), "a model file has no queue");
     let seen = mislead(&mut session);
-    assert!(seen.question.is_some() && seen.queue.is_empty());
+    assert!(seen.model.question.is_some() && seen.model.queue.is_empty());
     assert_eq!(scores(&seen), scores(&loaded));
-    assert!(!keep(&mut session).queue.is_empty());
+    assert!(!keep(&mut session).model.queue.is_empty());
 }

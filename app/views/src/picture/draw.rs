@@ -72,21 +72,18 @@ pub(super) fn check_size(wanted: &ViewPicture) -> Result<(), PictureError> {
 }
 
 fn is_map_forming(snapshot: &Snapshot, view: PictureView) -> bool {
-    let map = snapshot.map.as_ref();
+    let map = snapshot.map();
     view == PictureView::Map && map.is_some_and(|map| map.fraction < 1.0 && !map.is_paused)
 }
 
 fn is_complete(snapshot: &Snapshot, view: PictureView) -> bool {
-    let is_waiting = snapshot
-        .calls
-        .as_ref()
-        .is_some_and(|calls| calls.is_waiting());
+    let is_waiting = snapshot.calls().is_some_and(|calls| calls.is_waiting());
     snapshot.work.is_none() && !is_waiting && !is_map_forming(snapshot, view)
 }
 
 /// Returns whether the data comes from another thread or process.
 fn is_answered_elsewhere(snapshot: &Snapshot, view: PictureView) -> bool {
-    let calls = snapshot.calls.as_ref();
+    let calls = snapshot.calls();
     let is_remote = calls.is_some_and(|calls| calls.is_waiting() && !calls.is_working());
     snapshot.work.is_some() || is_remote || is_map_forming(snapshot, view)
 }
@@ -104,7 +101,7 @@ impl<'a> ViewDrawing<'a> {
         Self {
             wanted,
             sheet: Sheet::new(wanted.size, wanted.scale, wanted.is_dark),
-            theme: Theme::new(wanted.is_dark, snapshot.trace.as_ref()).for_picture(),
+            theme: Theme::new(wanted.is_dark, snapshot.trace()).for_picture(),
             notes: ViewNotes::default(),
         }
     }
@@ -114,9 +111,9 @@ impl<'a> ViewDrawing<'a> {
         &mut self,
         snapshot: &Snapshot,
         states: &mut ViewStates,
-        send: impl FnMut(callgrove_session::Command),
+        send: impl FnMut(callgrove_session::UserCommand),
     ) -> bool {
-        let trace = snapshot.trace.as_ref();
+        let trace = snapshot.trace();
         if !self.theme.is_of(self.wanted.is_dark, trace) {
             self.theme = Theme::new(self.wanted.is_dark, trace).for_picture();
         }

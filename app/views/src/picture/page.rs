@@ -135,7 +135,7 @@ fn view_ui(
 
 fn incident_ui(ctx: &mut ViewContext<'_>, states: &mut ViewStates, ui: &mut Ui) -> ViewNotes {
     let drawn = timeline_picture_ui(ctx, &mut states.timeline, ui);
-    let number = ctx.snapshot.incident;
+    let number = ctx.snapshot.inspected.incident;
     let notes = number.and_then(|number| incident_notes(ctx.snapshot, number));
     ViewNotes {
         legend: drawn.legend.clone(),

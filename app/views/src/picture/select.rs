@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use callgrove_actions::PictureView;
 use callgrove_model::{ExecLabel, ProgramId, TreeIdx};
-use callgrove_session::{AskState, Command, Labelled, Selection, Session, Severity, Snapshot};
+use callgrove_session::{
+    AskState, Command, InspectCommand, Labelled, Selection, Session, Severity, Snapshot,
+    UserCommand,
+};
 use callgrove_widgets::delay::commands_to_show_incident;
 
 use super::error::PictureError;
@@ -17,16 +20,16 @@ pub(super) fn select_subject(
     wait: &mut dyn FnMut(&mut Session) -> bool,
 ) -> Result<(), PictureError> {
     wait_until(session, wait, |snapshot| {
-        Ok(snapshot.calls.is_some() && snapshot.work.is_none())
+        Ok(snapshot.calls().is_some() && snapshot.work.is_none())
     })
     .map_err(|error| match error {
-        PictureError::Cancelled if session.snapshot().calls.is_none() => PictureError::NoTrace,
+        PictureError::Cancelled if session.snapshot().calls().is_none() => PictureError::NoTrace,
         error => error,
     })?;
     check(session.snapshot(), wanted.view)?;
     match (wanted.subject, wanted.view) {
         (PictureSubject::Run, PictureView::Tree) => {
-            let detection = session.snapshot().detection.clone();
+            let detection = session.snapshot().detection().cloned();
             let first = detection.and_then(|known| known.order.first().copied());
             select_tree(session, first.unwrap_or(TreeIdx(0)), wait)
         }
@@ -34,7 +37,7 @@ pub(super) fn select_subject(
         (PictureSubject::Run, PictureView::Details) => Err(PictureError::NoCall),
         (PictureSubject::Run, _) => {
             session.send(Command::Select(Selection::None));
-            session.send(Command::SelectPattern(None));
+            session.send(InspectCommand::Pattern(None));
             Ok(())
         }
         (PictureSubject::Incident(number), _) => select_incident(session, number),
@@ -43,11 +46,11 @@ pub(super) fn select_subject(
             select_execution(session, (program, label), wanted.view, wait)
         }
         (PictureSubject::Pattern(pattern), _) => {
-            let patterns = session.snapshot().patterns.as_ref();
+            let patterns = session.snapshot().patterns();
             if patterns.is_none_or(|known| known.place_of(pattern).is_none()) {
                 return Err(PictureError::UnknownPattern { number: pattern.0 });
             }
-            session.send(Command::SelectPattern(Some(pattern)));
+            session.send(InspectCommand::Pattern(Some(pattern)));
             Ok(())
         }
     }
@@ -55,24 +58,21 @@ pub(super) fn select_subject(
 
 /// Checks that there is something to draw.
 fn check(snapshot: &Snapshot, view: PictureView) -> Result<(), PictureError> {
-    let has_trees = snapshot
-        .analysis
-        .as_ref()
-        .is_some_and(|it| !it.forest.is_empty());
+    let has_trees = snapshot.analysis().is_some_and(|it| !it.forest.is_empty());
     match view {
-        PictureView::Map if !has_trees || snapshot.map.is_none() => Err(PictureError::NoForest),
+        PictureView::Map if !has_trees || snapshot.map().is_none() => Err(PictureError::NoForest),
         PictureView::Tree | PictureView::Candidates if !has_trees => Err(PictureError::NoForest),
-        PictureView::Changes if snapshot.comparison.is_none() => Err(PictureError::NoComparison),
-        PictureView::Incidents | PictureView::Waits if snapshot.causes.is_none() => {
+        PictureView::Changes if snapshot.comparison().is_none() => Err(PictureError::NoComparison),
+        PictureView::Incidents | PictureView::Waits if snapshot.causes().is_none() => {
             Err(PictureError::NoIncidents)
         }
         PictureView::Incident => {
-            let causes = snapshot.causes.as_ref();
+            let causes = snapshot.causes();
             let has_incidents = causes.is_some_and(|known| !known.incidents().is_empty());
             has_incidents.then_some(()).ok_or(PictureError::NoIncidents)
         }
         PictureView::Patterns => {
-            let patterns = snapshot.patterns.as_ref();
+            let patterns = snapshot.patterns();
             let has_patterns = patterns.is_some_and(|known| !known.patterns.is_empty());
             has_patterns.then_some(()).ok_or(PictureError::NoPatterns)
         }
@@ -82,7 +82,7 @@ fn check(snapshot: &Snapshot, view: PictureView) -> Result<(), PictureError> {
 
 fn select_incident(session: &mut Session, number: usize) -> Result<(), PictureError> {
     let snapshot = Arc::clone(session.snapshot());
-    let causes = snapshot.causes.as_ref();
+    let causes = snapshot.causes();
     let count = causes.map_or(0, |known| known.incidents().len());
     if number >= count {
         let number = number + 1;
@@ -110,7 +110,7 @@ fn wait_for_explanation(
 ) -> Result<(), PictureError> {
     wait_until(session, wait, |snapshot| {
         let explained = snapshot.explanation.as_ref().map(|known| known.tree);
-        Ok(snapshot.detection.is_none() || explained == snapshot.focus())
+        Ok(snapshot.detection().is_none() || explained == snapshot.focus())
     })
 }
 
@@ -124,7 +124,7 @@ fn select_execution(
     let unknown = PictureError::UnknownExecution { label };
     let mut found = None;
     wait_until(session, wait, |snapshot| {
-        let calls = snapshot.calls.as_ref().ok_or(PictureError::NoTrace)?;
+        let calls = snapshot.calls().ok_or(PictureError::NoTrace)?;
         match calls.reply(&wanted) {
             AskState::Pending => Ok(false),
             AskState::Refused => Err(unknown.clone()),
@@ -137,9 +137,9 @@ fn select_execution(
     let Some(found) = found else {
         return Err(unknown);
     };
-    session.send(Command::OpenExecution { program, label });
+    session.send(UserCommand::OpenExecution { program, label });
     wait_until(session, wait, |snapshot| {
-        Ok(snapshot.call == Some(found.call)
+        Ok(snapshot.inspected.call == Some(found.call)
             && snapshot.work.is_none()
             && snapshot.focus().is_some())
     })

@@ -51,13 +51,13 @@ fn draw<'a>(
     max_frames: usize,
 ) -> Result<(ViewDrawing<'a>, bool), PictureError> {
     check_size(wanted)?;
-    if snapshot.calls.is_none() && !wanted.view.is_of_watch() {
+    if snapshot.calls().is_none() && !wanted.view.is_of_watch() {
         return Err(PictureError::NoTrace);
     }
     let mut drawing = ViewDrawing::new(wanted, snapshot);
     let mut num_still = 0;
     for _ in 0..max_frames {
-        let calls = snapshot.calls.as_ref();
+        let calls = snapshot.calls();
         if let Some(calls) = calls {
             calls.begin_frame();
         }

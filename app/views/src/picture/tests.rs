@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_actions::PictureView;
 use callgrove_app_tests::demo_run::demo_snapshot;
 use callgrove_app_tests::stall_run::stalled_snapshot;
+use callgrove_app_tests::{changed, run_of};
 use callgrove_model::Progress;
 use callgrove_session::{ComparedWith, Selection, Snapshot};
 
@@ -18,16 +19,15 @@ const CONTROLS: [&str; 6] = ["Search", "Normal", "Copy", "End", "All", "Whole ru
 fn known() -> Snapshot {
     let after = stalled_snapshot();
     let before = demo_snapshot();
-    let [earlier, open] = [&before, &after].map(|it| it.trace.as_ref().unwrap());
+    let [earlier, open] = [&before, &after].map(|it| it.trace().unwrap());
     let comparison = ComparedWith::new("earlier", [earlier, open], None, Progress::none()).unwrap();
-    let first = after.detection.as_ref().unwrap().order[0];
-    let root = after.analysis.as_ref().unwrap().forest.trees()[first.index()].root;
-    Snapshot {
-        comparison: Some(Arc::new(comparison)),
-        selection: Selection::One(first),
-        call: Some(root),
-        ..after
-    }
+    let first = after.detection().unwrap().order[0];
+    let root = after.analysis().unwrap().forest.trees()[first.index()].root;
+    changed(after, |it| {
+        run_of(it).comparison = Some(Arc::new(comparison));
+        it.selection = Selection::One(first);
+        it.inspected.call = Some(root);
+    })
 }
 
 fn texts(svg: &str) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, Snapshot};
+use callgrove_session::{Snapshot, UserCommand};
 use callgrove_widgets::theme::Theme;
 use egui_kittest::Harness;
 
@@ -13,20 +13,15 @@ pub fn harness_of<State: Default + 'static>(
     mut snapshot: Snapshot,
     size: [f32; 2],
     view: impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui) + 'static,
-) -> (Harness<'static, State>, Rc<RefCell<Vec<Command>>>) {
-    let theme = Theme::new(true, snapshot.trace.as_ref());
+) -> (Harness<'static, State>, Rc<RefCell<Vec<UserCommand>>>) {
+    let theme = Theme::new(true, snapshot.trace());
     let sent = Rc::new(RefCell::new(Vec::new()));
     let commands = Rc::clone(&sent);
     let draw = move |ui: &mut egui::Ui, state: &mut State| {
         let asked = ViewContext::alone(&snapshot, &theme, |ctx| view(ctx, state, ui));
         for command in &asked {
-            match command {
-                // Commands that the session carries out at once.
-                Command::SelectCall(call) => snapshot.call = *call,
-                Command::SelectRange(range) => snapshot.range = *range,
-                Command::SelectPattern(pattern) => snapshot.pattern = *pattern,
-                Command::SetReference(reference) => snapshot.reference = *reference,
-                _ => {}
+            if let UserCommand::Inspect(command) = command {
+                snapshot.inspected.apply(*command);
             }
         }
         commands.borrow_mut().extend(asked);

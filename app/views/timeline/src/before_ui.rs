@@ -3,7 +3,7 @@
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{LaneScene, RangeChoice};
 use callgrove_model::{DurationNs, TimeNs};
-use callgrove_session::{Command, TimeRange};
+use callgrove_session::{InspectCommand, TimeRange};
 use egui::{DragValue, Label, Panel, RichText, Ui};
 
 use super::before::Alignment;
@@ -93,7 +93,11 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     };
     let shift = before.shift(after_origin);
     let coupled = before.canvas.view.window();
-    let range = ctx.snapshot.range.map(|range| shifted(range, shift));
+    let range = ctx
+        .snapshot
+        .inspected
+        .range
+        .map(|range| shifted(range, shift));
     let name = "Timeline of BEFORE";
     let seen = LaneScene {
         theme: ctx.theme,
@@ -114,7 +118,7 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let done = before.canvas.ui(&seen, ui);
     let back = DurationNs(-shift.0);
     if let Some(request) = done.range {
-        ctx.send(Command::SelectRange(match request {
+        ctx.send(InspectCommand::Range(match request {
             RangeChoice::Choose(range) => Some(shifted(range, back)),
             RangeChoice::Clear => None,
         }));

@@ -34,9 +34,8 @@ impl Known {
         // The calls of an incident may not be loaded yet.
         (self.cascade.is_some() || self.incident.is_none())
             && Arc::ptr_eq(&self.causes, causes)
-            && self.analysis.as_ref().map(Arc::as_ptr)
-                == snapshot.analysis.as_ref().map(Arc::as_ptr)
-            && self.incident == snapshot.incident
+            && self.analysis.as_ref().map(Arc::as_ptr) == snapshot.analysis().map(Arc::as_ptr)
+            && self.incident == snapshot.inspected.incident
             && (self.incident.is_some() || self.tree == snapshot.focus())
     }
 }
@@ -44,7 +43,7 @@ impl Known {
 impl CascadeState {
     /// Looks up the path of the selection, if it is not known.
     pub(crate) fn follow(&mut self, snapshot: &Snapshot) {
-        let Some(causes) = &snapshot.causes else {
+        let Some(causes) = snapshot.causes() else {
             self.known = None;
             return;
         };
@@ -54,8 +53,8 @@ impl CascadeState {
         }
         self.known = Some(Known {
             causes: Arc::clone(causes),
-            analysis: snapshot.analysis.clone(),
-            incident: snapshot.incident,
+            analysis: snapshot.analysis().cloned(),
+            incident: snapshot.inspected.incident,
             tree: snapshot.focus(),
             cascade: snapshot.cascade(),
         });
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn an_incident_fills_the_window_and_fit_goes_back_to_it() {
         let snapshot = with_incident(&stalled_snapshot(), 0);
-        let causes = snapshot.causes.clone().unwrap();
+        let causes = snapshot.causes().cloned().unwrap();
         let incident = &causes.incidents()[0];
         let mut harness = view(snapshot);
         let window = |harness: &mut View| harness.state_mut().shown().unwrap().canvas.view.window();

@@ -50,7 +50,7 @@ pub(crate) fn marks_ui(
     origin: callgrove_model::TimeNs,
     ui: &mut Ui,
 ) -> Option<TimeRange> {
-    let marks = std::sync::Arc::clone(&ctx.snapshot.marks);
+    let marks = std::sync::Arc::clone(&ctx.snapshot.edits.marks);
     let mut chosen = None;
     let title = format!("Marks ({})", marks.len());
     let menu = ui.menu_button(title, |ui| {

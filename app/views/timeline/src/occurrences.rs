@@ -18,10 +18,12 @@ impl PatternMarks {
     }
 
     fn longer_occurrences(&mut self, snapshot: &Snapshot) -> Option<MarkedOccurrences> {
-        let (patterns, calls) = (snapshot.patterns.as_ref()?, snapshot.calls.as_ref()?);
-        let pattern = snapshot.pattern?;
+        let (patterns, calls) = (snapshot.patterns()?, snapshot.calls()?);
+        let pattern = snapshot.inspected.pattern?;
         let at = patterns.place_of(pattern)?;
-        let (_, judged) = self.judged.ask(calls, &JudgedBy(snapshot.reference))?;
+        let (_, judged) = self
+            .judged
+            .ask(calls, &JudgedBy(snapshot.inspected.reference))?;
         let limit = judged.get(at)?.limit;
         Some(MarkedOccurrences { pattern, limit })
     }

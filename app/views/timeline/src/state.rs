@@ -124,7 +124,7 @@ impl TimelineState {
 
     /// Shows the run of a snapshot; a newly selected tree fills the window.
     pub(crate) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
-        let Some(calls) = &snapshot.calls else {
+        let Some(calls) = snapshot.calls() else {
             self.shown = None;
             return None;
         };
@@ -155,7 +155,7 @@ impl TimelineState {
         if let Some(window) = self.wanted.take() {
             shown.canvas.view.jump(window);
         }
-        let (known, comparison) = (shown.before.take(), snapshot.comparison.as_ref());
+        let (known, comparison) = (shown.before.take(), snapshot.comparison());
         shown.before = BeforeRun::follow(known, comparison, &mut shown.canvas);
         Some(shown)
     }
@@ -163,7 +163,7 @@ impl TimelineState {
 
 impl ShownRun {
     fn follow(&mut self, snapshot: &Snapshot) {
-        self.call = snapshot.call;
+        self.call = snapshot.inspected.call;
         let focus = Focus::of(snapshot);
         let is_same = match (&self.focus, &focus) {
             (Some(known), Some(new)) => known.is_same_tree(new),
@@ -172,14 +172,14 @@ impl ShownRun {
         if !is_same {
             self.focus = focus;
             if let Some(window) = self.tree_window() {
-                self.show_tree(window, snapshot.incident.is_some());
+                self.show_tree(window, snapshot.inspected.incident.is_some());
             }
         }
         self.follow_incident(snapshot);
         self.follow_trend(snapshot);
         self.cascade.follow(snapshot);
         self.occurrences.follow(snapshot);
-        let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
+        let judged = snapshot.analysis().zip(snapshot.detection());
         let is_known = match (&self.flagged_of, judged) {
             (Some((of, by)), Some((analysis, detection))) => {
                 Arc::ptr_eq(of, analysis) && Arc::ptr_eq(by, detection)
@@ -209,8 +209,8 @@ impl ShownRun {
 
     /// A newly selected incident fills the window.
     fn follow_incident(&mut self, snapshot: &Snapshot) {
-        let causes = snapshot.causes.as_ref();
-        let new = snapshot.incident.and_then(|number| {
+        let causes = snapshot.causes();
+        let new = snapshot.inspected.incident.and_then(|number| {
             let incident = causes?.incident(number)?;
             let window = Window::around(incident.start, incident.end, MARGIN);
             Some((number, window))

@@ -132,7 +132,7 @@ fn brush(shown: &mut ShownRun, strip: Rect, response: &Response) {
 fn paint(ctx: &ViewContext<'_>, shown: &ShownRun, strip: Rect, points: &[Point], ui: &Ui) {
     let painter = ui.painter_at(strip.expand2(Vec2::new(2.0, 0.0)));
     let view = &shown.canvas.view;
-    let range = ctx.snapshot.range;
+    let range = ctx.snapshot.inspected.range;
     let place = |from: TimeNs, to: TimeNs, min_width| {
         span(view.bounds(), strip.x_range(), from, to, min_width)
     };

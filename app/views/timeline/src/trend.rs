@@ -31,7 +31,7 @@ impl ShownTrend {
 
     /// Takes over the selected trend. Returns whether the selection changed.
     pub(crate) fn follow(&mut self, snapshot: &Snapshot) -> bool {
-        let new = snapshot.trends.as_ref().zip(snapshot.trend);
+        let new = snapshot.trends().zip(snapshot.inspected.trend);
         let new = new.filter(|(trends, number)| *number < trends.all().len());
         let is_same = match (&self.known, new) {
             (Some((of, known)), Some((trends, number))) => {

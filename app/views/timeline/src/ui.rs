@@ -3,7 +3,7 @@
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use callgrove_model::ExecRef;
-use callgrove_session::Command;
+use callgrove_session::InspectCommand;
 use callgrove_widgets::view_header;
 use egui::{Panel, Ui};
 
@@ -23,10 +23,10 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         return;
     };
     header_ui(ctx, shown, ui);
-    if let Some(call) = tools_ui(shown, ctx.snapshot.call, ui) {
-        ctx.send(Command::SelectCall(Some(call)));
+    if let Some(call) = tools_ui(shown, ctx.snapshot.inspected.call, ui) {
+        ctx.send(InspectCommand::Call(Some(call)));
     }
-    if let Some(range) = ctx.snapshot.range {
+    if let Some(range) = ctx.snapshot.inspected.range {
         let width = ui.available_width();
         let request = Panel::right("range")
             .resizable(true)
@@ -38,8 +38,8 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
             })
             .inner;
         match request {
-            Some(RangeRequest::Call(call)) => ctx.send(Command::SelectCall(Some(call))),
-            Some(RangeRequest::Close) => ctx.send(Command::SelectRange(None)),
+            Some(RangeRequest::Call(call)) => ctx.send(InspectCommand::Call(Some(call))),
+            Some(RangeRequest::Close) => ctx.send(InspectCommand::Range(None)),
             None => {}
         }
     } else {
@@ -71,15 +71,15 @@ pub(crate) fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut 
         name: &name,
         has_focus: ctx.has_focus,
         tree: shown.tree(),
-        call: ctx.snapshot.call,
-        range: ctx.snapshot.range,
-        marks: &ctx.snapshot.marks,
+        call: ctx.snapshot.inspected.call,
+        range: ctx.snapshot.inspected.range,
+        marks: &ctx.snapshot.edits.marks,
         flagged: &shown.flagged,
         highlights: &highlights,
         occurrences: shown.occurrences.shown(),
         ranks: &shown.ranks,
         cascade: shown.cascade.shown(),
-        patterns: ctx.snapshot.patterns.as_deref(),
+        patterns: ctx.snapshot.patterns().map(AsRef::as_ref),
     };
     let done = shown.canvas.ui(&seen, ui);
     if let Some(request) = done.range {
@@ -87,7 +87,7 @@ pub(crate) fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut 
             RangeChoice::Choose(range) => Some(range),
             RangeChoice::Clear => None,
         };
-        ctx.send(Command::SelectRange(range));
+        ctx.send(InspectCommand::Range(range));
     }
     let clicked = match done.clicked {
         Some(Hovered::Bar { lane, bar }) if bar.num_calls == 1 => Some(ExecRef {
@@ -105,7 +105,7 @@ pub(crate) fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut 
         _ => None,
     };
     if let Some(call) = clicked.or(done.stepped) {
-        ctx.send(Command::SelectCall(Some(call)));
+        ctx.send(InspectCommand::Call(Some(call)));
     }
     if let Some((lane, request)) = done.row {
         let lane = shown.canvas.trace().lane(lane);

@@ -115,7 +115,7 @@ fn other() -> impl Strategy<Value = Command> {
 
 /// Returns the part of a session that survives it.
 fn made(seen: &Snapshot) -> String {
-    format!("{:?} {:?}", seen.labels, seen.marks)
+    format!("{:?} {:?}", seen.edits.labels, seen.edits.marks)
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn new_marks_get_free_numbers_next_to_the_last_one() {
     session.run(mark(Some(u64::MAX), 1, 2));
     session.run(mark(None, 9, 3));
     let seen = session.run(mark(None, 4, 5));
-    let ranges: Vec<_> = seen.marks.iter().map(|mark| mark.range).collect();
+    let ranges: Vec<_> = seen.edits.marks.iter().map(|mark| mark.range).collect();
     let range = |from, to| TimeRange::between(TimeNs(from), TimeNs(to));
     assert_eq!(ranges, [range(3, 9), range(4, 5), range(1, 2)]);
 }
@@ -161,7 +161,7 @@ proptest! {
         // and so does a session after a crash.
         session.run(open("run", "compute"));
         let before = session.seen();
-        prop_assert!(before.analysis.is_some());
+        prop_assert!(before.analysis().is_some());
         drop(session);
         prop_assert_eq!(made(&before), made(&SmallSession::opened(&disk).seen()));
     }

@@ -12,7 +12,7 @@ use callgrove_query::{
     PatternReference, RowKind, StepFrom, SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeOf,
     UnevenOf, Unfolding, WaitsIn,
 };
-use callgrove_session::{Command, Session, SessionHandle, Snapshot, ViewerId};
+use callgrove_session::{Session, SessionHandle, Snapshot, UserCommand, ViewerId};
 use callgrove_wire::{
     SessionLink, SnapshotSender, ViewerMessage, answer_frame, refusal_frame, welcome_frame,
 };
@@ -60,11 +60,11 @@ impl Wire {
     }
 
     fn calls(&self) -> Arc<Calls> {
-        self.seen().calls.clone().unwrap()
+        self.seen().calls().cloned().unwrap()
     }
 
     fn whole(&self) -> Arc<Calls> {
-        self.session.seen().calls.clone().unwrap()
+        self.session.seen().calls().cloned().unwrap()
     }
 
     /// Returns the messages of the view.
@@ -185,7 +185,7 @@ fn remote_answers_equal_local_ones() {
     wire.check(&PartnersOf(root));
     wire.check(&Labelled {
         program: ProgramId(0),
-        label: wire.session.seen().trace.as_ref().unwrap().label(root),
+        label: wire.session.seen().trace().unwrap().label(root),
     });
     wire.check(&CallsNamed("mpi".to_owned()));
     let func = FuncId(0);
@@ -199,7 +199,7 @@ fn remote_answers_equal_local_ones() {
 #[test]
 fn remote_patterns_and_waits_equal_local_ones() {
     let mut wire = Wire::new();
-    let list = wire.seen().patterns.clone().unwrap();
+    let list = wire.seen().patterns().cloned().unwrap();
     assert_eq!(wire.whole().patterns().unwrap().list(), &list);
     let (from, to) = wire.whole().time_span().unwrap();
     wire.check(&WaitsIn(None));
@@ -250,7 +250,10 @@ fn remote_patterns_and_waits_equal_local_ones() {
 
 #[test]
 fn questions_about_missing_results_are_refused() {
-    let trace = SmallSession::opened(&Disk::default()).seen().trace.clone();
+    let trace = SmallSession::opened(&Disk::default())
+        .seen()
+        .trace()
+        .cloned();
     let calls = Calls::local(&trace.unwrap());
     assert_eq!(calls.reply(&WaitsIn(None)), AskState::Refused);
     let unknown = CurveOf {
@@ -353,20 +356,18 @@ fn refused_questions_are_not_repeated() {
 fn an_execution_of_a_record_is_found_remotely() {
     let mut wire = Wire::new();
     let mut window = Session::new(wire.handle.clone(), None);
-    let label = wire
-        .session
-        .seen()
-        .trace
-        .as_ref()
-        .unwrap()
-        .label(exec(2, 3));
+    let label = wire.session.seen().trace().unwrap().label(exec(2, 3));
     let program = ProgramId(0);
-    window.send(Command::OpenExecution { program, label });
-    assert_eq!(window.snapshot().call, None, "it is being searched for");
+    window.send(UserCommand::OpenExecution { program, label });
+    assert_eq!(
+        window.snapshot().inspected.call,
+        None,
+        "it is being searched for"
+    );
     window.update();
     wire.answer();
     window.update();
-    assert_eq!(window.snapshot().call, Some(exec(2, 3)));
+    assert_eq!(window.snapshot().inspected.call, Some(exec(2, 3)));
 }
 
 /// Generates a valid number of a small trace, or an arbitrary one.

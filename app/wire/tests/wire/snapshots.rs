@@ -19,33 +19,27 @@ use callgrove_app_tests::small_session::*;
 /// Returns everything that a viewer sees of a snapshot, as text.
 fn picture(snapshot: &Snapshot) -> String {
     let text = |it: &dyn std::fmt::Debug| format!("{it:?}");
-    let trace = snapshot.trace.as_ref();
+    let trace = snapshot.trace();
     let ranks = trace.map(|trace| (trace.ranks(), &trace.writes, &trace.identity));
     let names: Option<Vec<_>> = trace.map(|trace| trace.names.iter().collect());
-    let calls = snapshot.calls.as_ref();
+    let calls = snapshot.calls();
     let calls = calls.map(|it| (it.time_span(), it.num_calls(), it.num_messages()));
-    let analysis = snapshot.analysis.as_ref();
+    let analysis = snapshot.analysis();
     let parts = [
         text(&serde_json::to_string(snapshot).unwrap()),
         text(&(ranks, names, calls)),
         text(&analysis.map(|it| (it.forest.trees(), &it.structures, &it.root_name))),
-        text(&snapshot.map),
-        text(&snapshot.detection),
-        text(&snapshot.labels_by_tree),
+        text(&snapshot.map()),
+        text(&snapshot.detection()),
+        text(&snapshot.edits.labels_by_tree),
+        text(&snapshot.causes().map(|causes| causes.incidents().to_vec())),
         text(
             &snapshot
-                .causes
-                .as_ref()
-                .map(|causes| causes.incidents().to_vec()),
-        ),
-        text(
-            &snapshot
-                .trends
-                .as_ref()
+                .trends()
                 .map(|trends| trends.sentences().collect::<Vec<_>>()),
         ),
-        text(&snapshot.tree_causes),
-        text(&snapshot.patterns),
+        text(&snapshot.tree_causes()),
+        text(&snapshot.patterns()),
     ];
     parts.join("\n")
 }
@@ -103,7 +97,7 @@ fn a_viewer_sees_the_whole_state_and_only_changes_are_sent() {
     let mut session = SmallSession::on(&Disk::default());
     let mut viewer = Viewer::new(ViewerId(0));
     let seen = viewer.receive(&session.seen());
-    assert!(seen.trace.is_none());
+    assert!(seen.trace().is_none());
     session.run(open("run", "compute"));
     let seen = viewer.receive(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()));
@@ -134,11 +128,11 @@ fn trees_are_seen_without_the_calls_of_the_run() {
     let session = SmallSession::opened(&Disk::default());
     let newest = session.seen();
     let seen = Viewer::new(ViewerId(0)).receive(&newest);
-    let trace = seen.trace.as_ref().unwrap();
+    let trace = seen.trace().unwrap();
     assert_eq!((trace.lanes.len(), trace.num_executions()), (4, 0));
-    assert!(seen.calls.as_ref().unwrap().is_remote());
+    assert!(seen.calls().unwrap().is_remote());
     let durations = |snapshot: &Snapshot| -> Vec<_> {
-        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let forest = &snapshot.analysis().unwrap().forest;
         let trees = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
         let facts = |tree| {
             (
@@ -188,7 +182,7 @@ fn viewers_have_selections_of_their_own_and_labels_in_common() {
         assert_eq!(seen.label(trees[1]), Some(Label::Normal));
     }
     session.run(ben.is(Presence::Gone));
-    assert_eq!(session.seen().viewer_states.len(), 1);
+    assert_eq!(session.seen().viewers.states.len(), 1);
 }
 
 #[test]
@@ -201,13 +195,13 @@ fn viewers_see_each_other_and_the_authors_of_labels() {
         session.run(viewer.is(Presence::Connected { name }));
     }
     let there = |seen: &Snapshot| -> Vec<(String, bool)> {
-        let viewers = seen.viewers.iter();
+        let viewers = seen.viewers.present.iter();
         viewers.map(|it| (it.name.to_string(), it.is_you)).collect()
     };
     let two = |name: &str| [("ana".to_owned(), false), (name.to_owned(), true)];
     let seen = ben.receive(&session.seen());
     assert_eq!(there(&seen), two("guest 7"));
-    assert_eq!(seen.name.as_deref(), Some("guest 7"));
+    assert_eq!(seen.viewers.name.as_deref(), Some("guest 7"));
     session.run(ben.asks(Command::SetName("ben".to_owned())));
     session.run(ben.asks(label(3, Label::Normal)));
     session.run(ana.asks(label(4, Label::Abnormal)));
@@ -257,7 +251,7 @@ fn without_viewers_labels_are_by_the_local_user() {
     assert_eq!(author(&seen, 3).as_deref(), Some("ana"));
     session.run(Command::SetName("ana maria".to_owned()));
     let seen = session.run(label(4, Label::Normal));
-    assert_eq!(seen.name.as_deref(), Some("ana maria"));
+    assert_eq!(seen.viewers.name.as_deref(), Some("ana maria"));
     assert_eq!(author(&seen, 4).as_deref(), Some("ana maria"));
 }
 
@@ -345,9 +339,9 @@ fn invalid_frames_are_errors_and_the_state_is_kept() {
     }
     let mut newest = Snapshot::clone(&session.seen());
     newest.revision += 1;
-    assert_eq!(viewer.receive(&newest).labels, seen.labels);
+    assert_eq!(viewer.receive(&newest).edits.labels, seen.edits.labels);
     newest.revision += 1;
-    assert!(viewer.receive(&newest).trace.is_some());
+    assert!(viewer.receive(&newest).trace().is_some());
     let refused = SnapshotMirror::default().take(&forest).err();
     assert!(
         matches!(refused, Some(WireError::Order)),
@@ -479,7 +473,7 @@ fn commands_survive_the_connection_and_are_carried_out_once() {
     let mut remote = LossySession::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
     remote.exchange(&mut link, 9, true);
-    assert!(handle.snapshot().analysis.is_some());
+    assert!(handle.snapshot().analysis().is_some());
     handle.send(Command::SetAutoTrain(false)).unwrap();
     handle.send(label(1, Label::Normal)).unwrap();
     handle.send(label(2, Label::Abnormal)).unwrap();
@@ -500,7 +494,7 @@ fn commands_survive_the_connection_and_are_carried_out_once() {
     );
     remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (1, 0));
+    assert_eq!((seen.edits.labels.len(), link.num_unconfirmed()), (1, 0));
     assert_eq!(seen.label(callgrove_model::TreeIdx(1)), Some(Label::Normal));
     assert!(!seen.notices.iter().any(|it| it.text.contains("lost")));
 }
@@ -523,7 +517,7 @@ fn a_restarted_session_gets_the_labels_again_and_no_undo() {
     let mut remote = LossySession::new(&disk, 2);
     remote.exchange(&mut link, 9, true);
     let seen = handle.snapshot();
-    assert_eq!((seen.labels.len(), link.num_unconfirmed()), (2, 0));
+    assert_eq!((seen.edits.labels.len(), link.num_unconfirmed()), (2, 0));
 }
 
 #[test]

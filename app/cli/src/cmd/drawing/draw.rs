@@ -54,8 +54,7 @@ fn check_extension(out: &Path) -> Result<()> {
 
 fn warn_of_damage(snapshot: &Snapshot) {
     let damage = snapshot
-        .trace
-        .as_ref()
+        .trace()
         .map(|trace| trace.warnings.damage().count());
     if let Some(num_kinds @ 1..) = damage {
         warn(&format!(
@@ -65,7 +64,7 @@ fn warn_of_damage(snapshot: &Snapshot) {
 }
 
 fn wanted(args: &DrawArgs, snapshot: &Snapshot) -> Result<ViewPicture> {
-    let trace = snapshot.trace.as_ref().context("the run has no trace")?;
+    let trace = snapshot.trace().context("the run has no trace")?;
     let size = [args.size.width, args.size.height].map(|side| side as f32);
     let (view, scale) = (args.view, args.scale);
     Ok(ViewPicture {

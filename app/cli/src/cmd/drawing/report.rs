@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
     })?;
     replace_file(&args.out, html.as_bytes(), Readers::ByMask)
         .with_context(|| format!("cannot write {}", args.out.display()))?;
-    let trace = snapshot.trace.as_ref().context("the trace was closed")?;
+    let trace = snapshot.trace().context("the trace was closed")?;
     Ok(Exit::after(&trace.warnings))
 }
 

@@ -2,7 +2,7 @@
 
 use callgrove_actions::View;
 use callgrove_model::{TimeNs, TreeIdx};
-use callgrove_session::{Command, Selection, Snapshot, TimeRange};
+use callgrove_session::{Command, InspectCommand, Selection, Snapshot, TimeRange};
 
 use super::super::CallgroveApp;
 use super::super::layouts::{bring_to_front, is_in_front};
@@ -16,10 +16,10 @@ impl CallgroveApp {
     pub fn place(&self) -> Option<Place> {
         let snapshot = self.session.snapshot();
         let watch = &snapshot.watch;
-        if self.destination.is_some() || snapshot.analysis.is_none() && !watch.is_attached() {
+        if self.destination.is_some() || snapshot.analysis().is_none() && !watch.is_attached() {
             return None;
         }
-        let analysis = snapshot.analysis.as_ref();
+        let analysis = snapshot.analysis();
         let selected = match &snapshot.selection {
             Selection::None => &[][..],
             Selection::One(tree) => std::slice::from_ref(tree),
@@ -35,8 +35,8 @@ impl CallgroveApp {
         Some(Place {
             root: analysis.map(|analysis| analysis.root_name.clone()),
             trees: trees.collect(),
-            incident: snapshot.incident,
-            trend: snapshot.trend,
+            incident: snapshot.inspected.incident,
+            trend: snapshot.inspected.trend,
             views: View::ALL.into_iter().filter(in_front).collect(),
             time: self.time_of_place(snapshot),
         })
@@ -62,7 +62,7 @@ impl CallgroveApp {
             return;
         };
         let snapshot = self.session.snapshot().clone();
-        let Some(analysis) = &snapshot.analysis else {
+        let Some(analysis) = snapshot.analysis() else {
             // A run that is only watched has no analysis to wait for.
             if snapshot.watch.is_attached() {
                 self.bring_forward(&destination.place.views);
@@ -86,8 +86,8 @@ impl CallgroveApp {
             self.destination = Some(destination).filter(|_| !has_failed);
             return;
         }
-        let waits = (destination.place.incident.is_some() && snapshot.causes.is_none())
-            || (destination.place.trend.is_some() && snapshot.trends.is_none());
+        let waits = (destination.place.incident.is_some() && snapshot.causes().is_none())
+            || (destination.place.trend.is_some() && snapshot.trends().is_none());
         if waits {
             self.destination = Some(destination);
             return;
@@ -96,9 +96,9 @@ impl CallgroveApp {
         let selection = place.selection(analysis);
         self.session.send(Command::Select(selection));
         if place.incident.is_some() {
-            self.session.send(Command::SelectIncident(place.incident));
+            self.session.send(InspectCommand::Incident(place.incident));
         } else if place.trend.is_some() {
-            self.session.send(Command::SelectTrend(place.trend));
+            self.session.send(InspectCommand::Trend(place.trend));
         }
         self.bring_forward(&place.views);
         let start = snapshot.time_span();

@@ -34,7 +34,7 @@ const COLUMNS: [Column; 6] = [
 
 /// Draws the changes; a click on one shows what it is about in the other views.
 pub fn changes_ui(ctx: &mut ViewContext<'_>, state: &mut ChangesState, ui: &mut Ui) {
-    let Some(comparison) = ctx.snapshot.comparison.clone() else {
+    let Some(comparison) = ctx.snapshot.comparison().cloned() else {
         return missing_ui(ctx, ui);
     };
     state.follow(&comparison);

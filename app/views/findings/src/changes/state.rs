@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use callgrove_actions::{Action, View};
-use callgrove_session::{ChangeRow, Command, ComparedWith, Snapshot};
+use callgrove_session::{ChangeRow, ComparedWith, Snapshot, UserCommand};
 use callgrove_widgets::delay::commands_to_show_incident;
 use callgrove_widgets::table::Sort;
 
 /// What the other views do to show a change.
-pub(crate) type ShownChange = (Vec<Command>, Option<Action>);
+pub(crate) type ShownChange = (Vec<UserCommand>, Option<Action>);
 
 /// The order of the list and its selection.
 pub struct ChangesState {
@@ -100,14 +100,14 @@ impl ChangesState {
     /// Selects a change. Returns what shows its subject in the open run.
     pub(super) fn select(&mut self, snapshot: &Snapshot, row: usize) -> ShownChange {
         self.selected = Some(row);
-        let comparison = snapshot.comparison.as_ref();
+        let comparison = snapshot.comparison();
         let row = comparison.and_then(|comparison| self.selected(comparison));
         row.map_or_else(Default::default, |row| shown(snapshot, row))
     }
 
     /// Selects the change `by` rows from the selected one.
     pub fn step(&mut self, snapshot: &Snapshot, by: isize) -> ShownChange {
-        let Some(comparison) = &snapshot.comparison else {
+        let Some(comparison) = snapshot.comparison() else {
             return ShownChange::default();
         };
         self.follow(comparison);
@@ -123,17 +123,17 @@ impl ChangesState {
 
 /// Returns what shows the subject of a change in the open run, if it exists there.
 fn shown(snapshot: &Snapshot, row: &ChangeRow) -> ShownChange {
-    if let Some(causes) = &snapshot.causes
+    if let Some(causes) = snapshot.causes()
         && let Some(incident) = ComparedWith::incident(row, causes)
     {
         let commands = commands_to_show_incident(snapshot, incident);
         return (commands.into(), None);
     }
-    let trace = snapshot.trace.as_ref();
+    let trace = snapshot.trace();
     if let Some(func) = trace.and_then(|trace| ComparedWith::function(row, trace)) {
         return (Vec::new(), Some(Action::FindCalls(func)));
     }
-    let has_iterations = row.kind == "iterations" && snapshot.patterns.is_some();
+    let has_iterations = row.kind == "iterations" && snapshot.patterns().is_some();
     let action = has_iterations.then_some(Action::Show(View::Patterns));
     (Vec::new(), action)
 }

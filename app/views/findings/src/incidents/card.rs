@@ -53,7 +53,7 @@ pub(super) fn card_ui(
     let Some(incident) = causes.incident(number) else {
         return;
     };
-    let is_selected = ctx.snapshot.incident == Some(number);
+    let is_selected = ctx.snapshot.inspected.incident == Some(number);
     let words = causes.incident_sentence(incident);
     let id = ui.scope_id().with(("incident", number));
     let response = ui.interact(rect, id, Sense::click());
@@ -185,7 +185,7 @@ pub(super) fn cost_text(incident: &Incident) -> String {
 /// Returns `16 ranks · 5 executions of compute, labelled abnormal`.
 pub(super) fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
     let ranks = count_of(incident.ranks.len(), "rank");
-    let Some(analysis) = &snapshot.analysis else {
+    let Some(analysis) = snapshot.analysis() else {
         return format!("{ranks} · {}", count_of(incident.members.len(), "call"));
     };
     let name = short_name(&analysis.root_name);

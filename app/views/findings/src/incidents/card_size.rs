@@ -44,7 +44,8 @@ pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize, wid
         .similar(number)
         .is_some_and(|similar| similar.incidents.len() > 1);
     let similar = if recurs { SIMILAR_HEIGHT } else { 0.0 };
-    let has_buttons = snapshot.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
+    let has_buttons =
+        snapshot.inspected.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
     let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
     HEIGHT + words + similar + buttons
 }

@@ -2,7 +2,7 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::{TreeIdx, thousands};
-use callgrove_session::{Command, DelayRole, Selection};
+use callgrove_session::{Command, DelayRole, InspectCommand, Selection};
 use callgrove_widgets::delay::role_of_tree;
 use callgrove_widgets::hover;
 use callgrove_widgets::text::short_name;
@@ -22,7 +22,7 @@ pub(super) fn execution_ui(
     rect: Rect,
     ui: &mut Ui,
 ) {
-    let Some(analysis) = ctx.snapshot.analysis.clone() else {
+    let Some(analysis) = ctx.snapshot.analysis().cloned() else {
         return;
     };
     if tree.index() >= analysis.forest.len() {
@@ -44,7 +44,7 @@ pub(super) fn execution_ui(
     });
     if response.clicked() {
         ctx.send(Command::Select(Selection::One(tree)));
-        ctx.send(Command::SelectIncident(Some(number)));
+        ctx.send(InspectCommand::Incident(Some(number)));
     }
     if response.contains_pointer() {
         hover::set(ui.ctx(), tree);
@@ -91,7 +91,7 @@ pub(super) fn others_ui(
     rect: Rect,
     ui: &mut Ui,
 ) {
-    let name = match &ctx.snapshot.analysis {
+    let name = match ctx.snapshot.analysis() {
         Some(analysis) => format!(" outside {}", short_name(&analysis.root_name)),
         None => String::new(),
     };

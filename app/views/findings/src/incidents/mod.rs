@@ -32,15 +32,15 @@ const MIN_TITLE_HEIGHT: f32 = 230.0;
 
 /// Draws the list and handles clicks and keys.
 pub fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
-    let causes = ctx.snapshot.causes.as_ref();
+    let causes = ctx.snapshot.causes();
     let num_incidents = causes.map_or(0, |known| known.incidents().len());
     let num_trends = num_trends(ctx.snapshot);
     if ui.available_height() > MIN_TITLE_HEIGHT {
-        let causes = ctx.snapshot.causes.clone();
+        let causes = ctx.snapshot.causes().cloned();
         header_ui(num_trends, causes.as_deref(), state, ui);
     }
     if num_trends + num_incidents == 0 {
-        return placeholder_ui(ctx.snapshot, causes.map(|it| &**it), ui);
+        return placeholder_ui(ctx.snapshot, causes.map(AsRef::as_ref), ui);
     }
     keys(ctx, state, ui);
     let bar = ui.spacing().scroll.allocated_width();
@@ -110,7 +110,7 @@ fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
         return;
     }
     let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
-    let Some(number) = ctx.snapshot.incident else {
+    let Some(number) = ctx.snapshot.inspected.incident else {
         return;
     };
     if pressed(Key::ArrowRight) {
@@ -122,7 +122,10 @@ fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
 
 /// Draws only the lines that are on the screen.
 fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
-    let (causes, trends) = (ctx.snapshot.causes.clone(), ctx.snapshot.trends.clone());
+    let (causes, trends) = (
+        ctx.snapshot.causes().cloned(),
+        ctx.snapshot.trends().cloned(),
+    );
     let revealed = state.lines_to_reveal(ctx.snapshot);
     ScrollArea::vertical()
         .auto_shrink(false)

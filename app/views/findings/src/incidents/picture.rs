@@ -8,7 +8,7 @@ use super::card::{cost_text, facts_text};
 
 /// Returns the title of an incident and the facts that its card shows; no legend.
 pub fn incident_notes(snapshot: &Snapshot, number: usize) -> Option<ViewNotes> {
-    let causes = snapshot.causes.as_ref()?;
+    let causes = snapshot.causes()?;
     let incident = causes.incident(number)?;
     let trees = trees_hit(snapshot, number);
     let mut facts = vec![

@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses};
+use callgrove_session::{
+    CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses, UserCommand,
+};
 use callgrove_widgets::delay::{commands_to_show_incident, common_label, trees_hit};
 
 use super::card_size;
@@ -69,12 +71,12 @@ impl IncidentsState {
             hides_by_design,
             ..Self::default()
         };
-        let causes = snapshot.causes.clone();
+        let causes = snapshot.causes().cloned();
         let is_of_run = |made: &Inputs| made.is_of(causes.as_ref());
         if !self.made_from.as_ref().is_some_and(is_of_run) {
             *self = new();
         }
-        let trees = snapshot.tree_causes.clone();
+        let trees = snapshot.tree_causes().cloned();
         let made_of = self.made_from.as_ref().and_then(|made| made.trees.as_ref());
         if made_of.map(Arc::as_ptr) != trees.as_ref().map(Arc::as_ptr) {
             self.others.clear();
@@ -89,9 +91,9 @@ impl IncidentsState {
         }
         let inputs = Inputs {
             trees,
-            trends: snapshot.trends.clone(),
-            incident: snapshot.incident,
-            trend: snapshot.trend,
+            trends: snapshot.trends().cloned(),
+            incident: snapshot.inspected.incident,
+            trend: snapshot.inspected.trend,
             unfolded: self.unfolded.clone(),
             others: self.others.clone(),
             num_shown: causes.as_deref().map_or(0, |causes| self.num_shown(causes)),
@@ -159,7 +161,7 @@ impl IncidentsState {
     /// that was just unfolded.
     pub(super) fn lines_to_reveal(&mut self, snapshot: &Snapshot) -> Option<RangeInclusive<usize>> {
         let opened = self.opened.take();
-        let (incident, trend) = (snapshot.incident, snapshot.trend);
+        let (incident, trend) = (snapshot.inspected.incident, snapshot.inspected.trend);
         let before = std::mem::replace(&mut self.revealed, (incident, trend));
         if let Some(number) = trend.filter(|_| before.1 != trend) {
             let line = self.lines.line_of_trend(number)?;
@@ -172,9 +174,10 @@ impl IncidentsState {
     }
 
     /// Selects the trend or incident `by` rows from the selected one; the first if there is no selection.
-    pub fn step(snapshot: &Snapshot, by: isize) -> Option<[Command; 2]> {
+    pub fn step(snapshot: &Snapshot, by: isize) -> Option<[UserCommand; 2]> {
         let num_trends = num_trends(snapshot);
-        let place = (snapshot.trend).or_else(|| Some(num_trends + snapshot.incident?));
+        let place =
+            (snapshot.inspected.trend).or_else(|| Some(num_trends + snapshot.inspected.incident?));
         let next = match place {
             Some(place) => place.checked_add_signed(by)?,
             None => 0,
@@ -182,15 +185,15 @@ impl IncidentsState {
         let Some(incident) = next.checked_sub(num_trends) else {
             return Some(commands_to_show_trend(next));
         };
-        snapshot.causes.as_ref()?.incident(incident)?;
+        snapshot.causes()?.incident(incident)?;
         Some(commands_to_show_incident(snapshot, incident))
     }
 
     /// Selects the next incident that delayed any execution.
-    pub fn next_hit(snapshot: &Snapshot) -> Option<[Command; 2]> {
-        let causes = snapshot.causes.as_ref()?;
+    pub fn next_hit(snapshot: &Snapshot) -> Option<[UserCommand; 2]> {
+        let causes = snapshot.causes()?;
         let mut numbers =
-            snapshot.incident.map_or(0, |number| number + 1)..causes.incidents().len();
+            snapshot.inspected.incident.map_or(0, |number| number + 1)..causes.incidents().len();
         let next = numbers.find(|&number| !trees_hit(snapshot, number).is_empty())?;
         Some(commands_to_show_incident(snapshot, next))
     }
@@ -198,14 +201,14 @@ impl IncidentsState {
     /// Labels all executions of the selected incident, or removes their labels, with one command and so one step of
     /// Undo. `None` if they have the label already, or there is no execution to label.
     pub fn label(snapshot: &Snapshot, label: Option<Label>) -> Option<Command> {
-        let trees = trees_to_label(snapshot, snapshot.incident?, label);
+        let trees = trees_to_label(snapshot, snapshot.inspected.incident?, label);
         let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
         is_new.then_some(Command::SetLabel { trees, label })
     }
 
     /// Handles a press of a button that shows whether its label is set: removes the label if it is.
     pub(super) fn press_label(snapshot: &Snapshot, label: Label) -> Option<Command> {
-        let trees = trees_to_label(snapshot, snapshot.incident?, Some(label));
+        let trees = trees_to_label(snapshot, snapshot.inspected.incident?, Some(label));
         let is_on = common_label(snapshot, &trees) == Some(label);
         Self::label(snapshot, Some(label).filter(|_| !is_on))
     }
@@ -213,10 +216,7 @@ impl IncidentsState {
 
 /// Returns the number of known trends.
 pub(super) fn num_trends(snapshot: &Snapshot) -> usize {
-    snapshot
-        .trends
-        .as_ref()
-        .map_or(0, |trends| trends.all().len())
+    snapshot.trends().map_or(0, |trends| trends.all().len())
 }
 
 /// Returns the number of incidents by design.
@@ -229,7 +229,7 @@ pub(super) fn num_by_design(causes: &RunCauses) -> usize {
 /// are any, since not every execution that waited a little is abnormal; for any other label all.
 fn trees_to_label(snapshot: &Snapshot, incident: usize, label: Option<Label>) -> Vec<TreeIdx> {
     let hit = trees_hit(snapshot, incident);
-    let detection = snapshot.detection.as_ref();
+    let detection = snapshot.detection();
     let (Some(Label::Abnormal), Some(detection)) = (label, detection) else {
         return hit;
     };
@@ -241,10 +241,10 @@ fn trees_to_label(snapshot: &Snapshot, incident: usize, label: Option<Label>) ->
 /// Returns the number of calls of an incident that are in no execution of the root function; `None` while it is
 /// unknown.
 fn num_others(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> Option<usize> {
-    let functions = (snapshot.analysis.as_ref()).map_or(&[][..], |known| known.forest.functions());
+    let functions = (snapshot.analysis()).map_or(&[][..], |known| known.forest.functions());
     let outside = CallsOutside {
         calls: causes.incident(number)?.members.clone(),
         functions: functions.to_vec(),
     };
-    snapshot.calls.as_ref()?.ask(&outside).as_deref().copied()
+    snapshot.calls()?.ask(&outside).as_deref().copied()
 }

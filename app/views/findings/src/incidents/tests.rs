@@ -6,8 +6,9 @@ use std::rc::Rc;
 use callgrove_app_tests::demo_run::{demo_snapshot, with_label};
 use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall, with_incident};
 use callgrove_app_tests::trend_run::{doubted_trend_snapshot, trend_snapshot};
+use callgrove_app_tests::{changed, run_of};
 use callgrove_model::TreeIdx;
-use callgrove_session::{Command, Label, Selection, Snapshot, Work};
+use callgrove_session::{Command, InspectCommand, Label, Selection, Snapshot, UserCommand, Work};
 use callgrove_view_tests::{harness_of, written};
 use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui_kittest::Harness;
@@ -19,7 +20,7 @@ type View = Harness<'static, IncidentsState>;
 
 const FIRST: &str = "Incident 1: Perhaps rank 2 stalled";
 
-fn view(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<Command>>>) {
+fn view(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<UserCommand>>>) {
     let (mut harness, sent) = harness_of(snapshot, [320.0, 600.0], incidents_ui);
     harness.run();
     (harness, sent)
@@ -45,8 +46,8 @@ fn a_click_selects_the_delayed_trees_and_then_the_incident() {
     harness.get_by_label_contains(FIRST).click();
     harness.run();
     let expected = [
-        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))),
-        Command::SelectIncident(Some(0)),
+        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))).into(),
+        InspectCommand::Incident(Some(0)).into(),
     ];
     assert_eq!(*sent.borrow(), expected);
 }
@@ -57,7 +58,7 @@ fn it_unfolds_to_its_executions_with_their_roles() {
     let (mut harness, sent) = view(snapshot.clone());
     harness.get_by_label("Unfold incident 1").click();
     harness.run();
-    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let forest = &snapshot.analysis().unwrap().forest;
     let code = |tree: TreeIdx| forest.code(tree).to_string();
     let trees = trees_of_stall(&snapshot, 0);
     harness.get_by_label(&format!("Execution {}, root", code(trees[2])));
@@ -66,8 +67,8 @@ fn it_unfolds_to_its_executions_with_their_roles() {
     harness.get_by_label(&victim).click();
     harness.run();
     let expected = [
-        Command::Select(Selection::One(trees[3])),
-        Command::SelectIncident(Some(0)),
+        Command::Select(Selection::One(trees[3])).into(),
+        InspectCommand::Incident(Some(0)).into(),
     ];
     assert_eq!(*sent.borrow(), expected);
     harness.get_by_label("Fold incident 1").click();
@@ -86,14 +87,14 @@ fn its_buttons_label_all_its_executions_in_one_command_and_remove_the_label() {
         trees: trees.clone(),
         label,
     };
-    assert_eq!(*sent.borrow(), [set(Some(Label::Abnormal))]);
+    assert_eq!(*sent.borrow(), [set(Some(Label::Abnormal)).into()]);
     let labelled = (trees.iter()).fold(snapshot, |snapshot, &tree| {
         with_label(&snapshot, tree, Label::Abnormal)
     });
     let (mut harness, sent) = view(labelled);
     harness.get_by_label("Abnormal incident 1").click();
     harness.run();
-    assert_eq!(*sent.borrow(), [set(None)]);
+    assert_eq!(*sent.borrow(), [set(None).into()]);
 }
 
 #[test]
@@ -139,10 +140,9 @@ fn trends_are_listed_above_the_incidents_with_text_figures_and_cost() {
     let has = |part: &str| texts.iter().any(|text| text.contains(part));
     assert!(has("2 trends") && has(" ms lost"), "{texts:?}");
     assert!(has("throughout") && has("growing"), "{texts:?}");
-    let snapshot = Snapshot {
-        trends: trend_snapshot().trends,
-        ..stalled_snapshot()
-    };
+    let snapshot = changed(stalled_snapshot(), |it| {
+        run_of(it).trends = trend_snapshot().trends().cloned();
+    });
     let (harness, _) = view(snapshot);
     let trend = harness.get_by_label_contains(SLOW).rect();
     let incident = harness.get_by_label_contains(FIRST).rect();
@@ -157,28 +157,22 @@ fn a_click_on_a_trend_selects_it_and_its_button_compares_its_function() {
     harness.run();
     let number = slow_trend(&snapshot);
     let expected = [
-        Command::SelectRange(None),
-        Command::SelectTrend(Some(number)),
+        InspectCommand::Range(None).into(),
+        InspectCommand::Trend(Some(number)).into(),
     ];
     assert_eq!(*sent.borrow(), expected);
-    let (mut harness, sent) = view(Snapshot {
-        trend: Some(number),
-        ..snapshot
-    });
+    let (mut harness, sent) = view(changed(snapshot, |it| it.inspected.trend = Some(number)));
     harness.get_by_label("Compare executions of kernel").click();
     harness.run();
     let function = "kernel".to_owned();
-    assert_eq!(*sent.borrow(), [Command::SetRoot { function }]);
+    assert_eq!(*sent.borrow(), [Command::SetRoot { function }.into()]);
 }
 
 #[test]
 fn the_text_of_a_trend_stays_inside_its_card() {
     for width in [220.0, 320.0, 560.0] {
         let snapshot = doubted_trend_snapshot();
-        let snapshot = Snapshot {
-            trend: Some(slow_trend(&snapshot)),
-            ..snapshot
-        };
+        let snapshot = changed(snapshot, |it| it.inspected.trend = Some(slow_trend(it)));
         let (mut harness, _) = harness_of::<IncidentsState>(snapshot, [width, 600.0], incidents_ui);
         harness.run();
         let card = harness.get_by_label_contains(SLOW).rect();
@@ -193,7 +187,7 @@ fn the_text_of_a_trend_stays_inside_its_card() {
 
 /// Returns the number of the trend of the slow rank.
 fn slow_trend(snapshot: &Snapshot) -> usize {
-    let trends = snapshot.trends.as_ref().unwrap();
+    let trends = snapshot.trends().unwrap();
     let is_slow = |sentence: String| sentence.starts_with(SLOW);
     trends.sentences().position(is_slow).unwrap()
 }

@@ -1,7 +1,9 @@
 //! The card of one trend: slow throughout, growing, or changed.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, RunTrends, Snapshot, Trend, TrendKind};
+use callgrove_session::{
+    Command, InspectCommand, RunTrends, Snapshot, Trend, TrendKind, UserCommand,
+};
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::RADIUS;
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
@@ -26,10 +28,10 @@ const FACTS_SIZE: f32 = 12.0;
 const MARGIN: f32 = DESCRIPTION_TOP + 8.0;
 
 /// Returns the commands that select a trend; they clear the selected time range, since the trend has its own.
-pub(super) fn commands_to_show_trend(number: usize) -> [Command; 2] {
+pub(super) fn commands_to_show_trend(number: usize) -> [UserCommand; 2] {
     [
-        Command::SelectRange(None),
-        Command::SelectTrend(Some(number)),
+        InspectCommand::Range(None).into(),
+        InspectCommand::Trend(Some(number)).into(),
     ]
 }
 
@@ -40,7 +42,7 @@ pub(super) fn height(snapshot: &Snapshot, trends: &RunTrends, number: usize, wid
     };
     let words = num_lines(&trend.summary(trends.trace()), width);
     let doubt = trend.doubt.map_or(0, |it| num_lines(it.reason(), width));
-    let has_buttons = snapshot.trend == Some(number);
+    let has_buttons = snapshot.inspected.trend == Some(number);
     let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
     MARGIN + (words + doubt) as f32 * LINE_HEIGHT + buttons
 }
@@ -55,7 +57,7 @@ pub(super) fn trend_ui(
     let Some(trend) = trends.all().get(number) else {
         return;
     };
-    let is_selected = ctx.snapshot.trend == Some(number);
+    let is_selected = ctx.snapshot.inspected.trend == Some(number);
     let words = trend.summary(trends.trace());
     let doubt = trend.doubt.map_or("", |doubt| doubt.reason());
     let id = ui.scope_id().with(("trend", number));

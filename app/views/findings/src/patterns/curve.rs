@@ -67,7 +67,7 @@ pub(super) fn curve_ui(
     (chosen, curve): (SelectedPattern<'_>, &mut LatestAnswer<CurveOf>),
     ui: &mut Ui,
 ) {
-    let reference = ctx.snapshot.reference;
+    let reference = ctx.snapshot.inspected.reference;
     description_ui(chosen, ui);
     let (_, whole) = ui.allocate_space(ui.available_size().max(Vec2::new(60.0, 60.0)));
     let area = Rect::from_min_max(
@@ -82,7 +82,7 @@ pub(super) fn curve_ui(
         pattern: chosen.pattern.id,
         num_columns: (area.width() / COLUMN).ceil() as usize,
     };
-    let known = (ctx.snapshot.calls.as_ref()).and_then(|calls| curve.ask(calls, &wanted));
+    let known = (ctx.snapshot.calls()).and_then(|calls| curve.ask(calls, &wanted));
     let columns = known.filter(|(of, _)| of.pattern == wanted.pattern);
     let columns = columns.map_or(&[][..], |(_, columns)| columns);
     let id = ui.unique_id().with("curve");
@@ -119,7 +119,7 @@ pub(super) fn curve_ui(
     }
     let changed = handles_ui(ctx, chosen, &scale, ui);
     if let Some(changed) = changed.filter(|changed| *changed != reference) {
-        ctx.send(callgrove_session::Command::SetReference(changed));
+        ctx.send(callgrove_session::InspectCommand::Reference(changed));
     }
 }
 

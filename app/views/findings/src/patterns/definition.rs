@@ -1,7 +1,7 @@
 //! The definition of a pattern, unfolded by clicks.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, OutlineLine, PatternId, Unfolding};
+use callgrove_session::{InspectCommand, OutlineLine, PatternId, Unfolding};
 use egui::{Label, Pos2, Rect, RichText, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
 use super::state::PatternsState;
@@ -56,7 +56,7 @@ pub(super) fn definition_ui(
         state.unfolding.toggle(&path);
     }
     if looked_at.is_some() {
-        ctx.send(Command::SelectPattern(looked_at));
+        ctx.send(InspectCommand::Pattern(looked_at));
     }
     if let Some(depth) = new_depth {
         state.unfolding = Unfolding::to_depth(depth);

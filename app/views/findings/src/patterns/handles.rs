@@ -51,7 +51,7 @@ pub(super) fn handles_ui(
     scale: &CurveScale,
     ui: &Ui,
 ) -> Option<PatternReference> {
-    let reference = ctx.snapshot.reference;
+    let reference = ctx.snapshot.inspected.reference;
     let share = handle_ui(ctx, Handle::Share, (chosen, scale), reference, ui);
     let after = share.unwrap_or(reference);
     let factor = handle_ui(ctx, Handle::Factor, (chosen, scale), after, ui);

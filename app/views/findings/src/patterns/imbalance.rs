@@ -24,7 +24,7 @@ pub(super) fn imbalance_ui(
     let (_, whole) = ui.allocate_space(Vec2::new(ui.available_width(), HEIGHT));
     let (caption, area) = whole.split_top_bottom_at_y(whole.top() + CAPTION);
     let num_columns = (area.width() / COLUMN).max(1.0) as usize;
-    let Some(calls) = &ctx.snapshot.calls else {
+    let Some(calls) = ctx.snapshot.calls() else {
         return;
     };
     let known = asked.ask(calls, &UnevenOf { num_columns });

@@ -23,7 +23,7 @@ mod tests;
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, PatternList, Snapshot};
+use callgrove_session::{InspectCommand, PatternList, Snapshot};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::{count_of, view_header};
 use egui::{Key, Panel, Ui, Vec2};
@@ -45,7 +45,7 @@ const CURVE_SHARE: f32 = 0.48;
 /// Draws the patterns and the selected one.
 pub fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     state.refresh(ctx.snapshot);
-    let patterns = ctx.snapshot.patterns.clone();
+    let patterns = ctx.snapshot.patterns().cloned();
     let num_patterns = state.listed().map_or(0, pattern_rows::PatternRows::len);
     let available = ui.available_size();
     let is_folded = available.x < ALL_PARTS.x || available.y < ALL_PARTS.y;
@@ -64,9 +64,9 @@ pub fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mu
         Some(patterns) if num_patterns > 0 => {
             keys(ctx, state, ui);
             if let Some(id) = pattern_table::first(ctx.snapshot, state) {
-                ctx.send(Command::SelectPattern(Some(id)));
+                ctx.send(InspectCommand::Pattern(Some(id)));
             }
-            state.revealed = ctx.snapshot.pattern.or(state.revealed);
+            state.revealed = ctx.snapshot.inspected.pattern.or(state.revealed);
             shown_ui(ctx, &patterns, is_folded, state, ui);
         }
         known => placeholder_ui(ctx.snapshot, known.is_some(), ui),
@@ -169,7 +169,7 @@ fn keys(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &Ui) {
         None
     };
     if step.is_some() {
-        ctx.send(Command::SelectPattern(step));
+        ctx.send(InspectCommand::Pattern(step));
     }
     if pressed(Key::ArrowRight) {
         definition::unfold_level(&mut state.unfolding, 1);

@@ -6,7 +6,7 @@ use callgrove_actions::Action;
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::relative_time;
 use callgrove_model::{ExecRef, thousands};
-use callgrove_session::{Command, ListedOccurrence, TimeRange};
+use callgrove_session::{InspectCommand, ListedOccurrence, TimeRange};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use callgrove_widgets::text::dash;
 use egui::Ui;
@@ -59,7 +59,7 @@ pub(super) fn anomalous_ui(
         _ => None,
     };
     if let Some(occurrence) = picked {
-        ctx.send(Command::SelectCall(Some(ExecRef {
+        ctx.send(InspectCommand::Call(Some(ExecRef {
             lane: occurrence.lane,
             exec: occurrence.first,
         })));

@@ -17,7 +17,7 @@ pub(super) fn part_ui(
     if part == ShownPart::Patterns {
         return pattern_table::listed_ui(ctx, state, ui);
     }
-    let listed = ctx.snapshot.pattern.zip(state.run.as_ref());
+    let listed = ctx.snapshot.inspected.pattern.zip(state.run.as_ref());
     let is_listed = listed.is_some_and(|(id, run)| run.listed.place_of(id).is_some());
     let Some((id, run)) = listed.filter(|_| is_listed) else {
         return empty_ui(

@@ -1,7 +1,7 @@
 //! The table of patterns: usual duration, and the cost of slow occurrences.
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, PatternId, Snapshot};
+use callgrove_session::{InspectCommand, PatternId, Snapshot};
 use callgrove_widgets::table::{Clicked, Column, Table};
 use egui::Ui;
 
@@ -22,7 +22,11 @@ const COLUMNS: [Column; 8] = [
 /// Draws the table; a click selects a pattern, a second one clears the selection.
 pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     let Some(listed) = state.listed() else { return };
-    let selected = ctx.snapshot.pattern.and_then(|id| listed.place_of(id));
+    let selected = ctx
+        .snapshot
+        .inspected
+        .pattern
+        .and_then(|id| listed.place_of(id));
     let table = Table {
         salt: "patterns",
         columns: &COLUMNS,
@@ -35,13 +39,13 @@ pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui
         .inner;
     if let Some(Clicked::Row(row)) = clicked {
         let id = listed.at(row).filter(|_| selected != Some(row));
-        ctx.send(Command::SelectPattern(id));
+        ctx.send(InspectCommand::Pattern(id));
     }
     state.sort = sort;
 }
 
 /// Returns the pattern to select if the user has not chosen one: the one whose slow occurrences cost most.
 pub(super) fn first(snapshot: &Snapshot, state: &PatternsState) -> Option<PatternId> {
-    let is_none = snapshot.pattern.is_none() && state.revealed.is_none();
+    let is_none = snapshot.inspected.pattern.is_none() && state.revealed.is_none();
     state.listed().filter(|_| is_none)?.costliest()
 }

@@ -11,7 +11,7 @@ use super::part::part_ui;
 use super::pattern_rows::PatternRows;
 use super::pattern_table;
 use super::state::{PatternsState, ShownPart};
-use callgrove_session::Command;
+use callgrove_session::InspectCommand;
 
 /// Fraction of the height that the table has at most.
 const TABLE_SHARE: f32 = 0.4;
@@ -28,11 +28,11 @@ pub fn patterns_picture_ui(
 ) -> ViewNotes {
     state.refresh(ctx.snapshot);
     if let Some(id) = pattern_table::first(ctx.snapshot, state) {
-        ctx.send(Command::SelectPattern(Some(id)));
+        ctx.send(InspectCommand::Pattern(Some(id)));
     }
-    state.revealed = ctx.snapshot.pattern.or(state.revealed);
+    state.revealed = ctx.snapshot.inspected.pattern.or(state.revealed);
     let (Some(patterns), Some(num_patterns)) = (
-        ctx.snapshot.patterns.clone(),
+        ctx.snapshot.patterns().cloned(),
         state.listed().map(PatternRows::len),
     ) else {
         return ViewNotes::default();
@@ -86,7 +86,7 @@ fn table_height_within(available: f32) -> f32 {
 
 fn notes(ctx: &ViewContext<'_>, state: &PatternsState, num_patterns: usize) -> ViewNotes {
     let mut facts = vec![count_of(num_patterns, "pattern")];
-    let selected = ctx.snapshot.pattern.zip(state.run.as_ref());
+    let selected = ctx.snapshot.inspected.pattern.zip(state.run.as_ref());
     let chosen = selected.and_then(|(id, run)| run.listed.chosen(id));
     if let Some(chosen) = &chosen {
         facts.push(format!("below: {}", chosen.pattern.name));

@@ -90,7 +90,7 @@ impl PatternsState {
 
     /// Rebuilds what depends on changed inputs.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
-        let (Some(list), Some(calls)) = (&snapshot.patterns, &snapshot.calls) else {
+        let (Some(list), Some(calls)) = (snapshot.patterns(), snapshot.calls()) else {
             self.run = None;
             return;
         };
@@ -107,8 +107,9 @@ impl PatternsState {
             list: Arc::clone(list),
             calls: Arc::clone(calls),
         }));
-        run.listed.refresh(calls, snapshot.reference, self.sort);
-        if let Some(pattern) = snapshot.pattern {
+        run.listed
+            .refresh(calls, snapshot.inspected.reference, self.sort);
+        if let Some(pattern) = snapshot.inspected.pattern {
             if self.unfolded != Some(pattern) {
                 self.unfolding.exceptions.clear();
                 self.unfolded = Some(pattern);
@@ -132,7 +133,10 @@ impl PatternsState {
     /// Returns the pattern `by` rows from the selected one in the table; the first if there is no selection.
     pub(super) fn step(&self, snapshot: &Snapshot, by: isize) -> Option<PatternId> {
         let listed = self.listed()?;
-        let at = snapshot.pattern.and_then(|id| listed.place_of(id));
+        let at = snapshot
+            .inspected
+            .pattern
+            .and_then(|id| listed.place_of(id));
         let next = match at {
             Some(at) => at.checked_add_signed(by)?,
             None => 0,

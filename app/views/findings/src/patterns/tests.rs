@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use callgrove_app_tests::demo_run::{demo_snapshot, snapshot, with_patterns};
 use callgrove_model::DurationNs;
-use callgrove_session::{Command, PatternId, PatternReference, Snapshot, Work};
+use callgrove_session::{InspectCommand, PatternId, PatternReference, Snapshot, UserCommand, Work};
 use callgrove_view_tests::{harness_of, themed, written};
 use callgrove_widgets::theme::SMALLEST_TEXT;
 use egui::{Key, Modifiers, Pos2, Rect, Vec2};
@@ -25,29 +25,29 @@ fn run() -> Snapshot {
     with_patterns(&snapshot(4, 60))
 }
 
-fn view(snapshot: Snapshot, size: [f32; 2]) -> (View, Rc<RefCell<Vec<Command>>>) {
+fn view(snapshot: Snapshot, size: [f32; 2]) -> (View, Rc<RefCell<Vec<UserCommand>>>) {
     let (mut harness, sent) = harness_of(snapshot, size, themed(patterns_ui));
     harness.run();
     (harness, sent)
 }
 
-fn wide() -> (View, Rc<RefCell<Vec<Command>>>) {
+fn wide() -> (View, Rc<RefCell<Vec<UserCommand>>>) {
     view(run(), [900.0, 620.0])
 }
 
-fn references(sent: &Rc<RefCell<Vec<Command>>>) -> Vec<PatternReference> {
+fn references(sent: &Rc<RefCell<Vec<UserCommand>>>) -> Vec<PatternReference> {
     let sent = sent.borrow();
     let asked = sent.iter().filter_map(|command| match command {
-        Command::SetReference(reference) => Some(*reference),
+        UserCommand::Inspect(InspectCommand::Reference(reference)) => Some(*reference),
         _ => None,
     });
     asked.collect()
 }
 
 /// Returns the pattern that was selected first.
-fn first_selected(sent: &Rc<RefCell<Vec<Command>>>) -> PatternId {
+fn first_selected(sent: &Rc<RefCell<Vec<UserCommand>>>) -> PatternId {
     match sent.borrow().first() {
-        Some(Command::SelectPattern(Some(id))) => *id,
+        Some(UserCommand::Inspect(InspectCommand::Pattern(Some(id)))) => *id,
         other => panic!("a pattern is selected: {other:?}"),
     }
 }
@@ -72,7 +72,7 @@ fn drag(harness: &mut View, from: Pos2, to: Pos2) {
 fn the_pattern_with_the_costliest_slow_occurrences_is_selected_initially() {
     let (harness, sent) = wide();
     let id = first_selected(&sent);
-    let calls = run().calls.unwrap();
+    let calls = run().calls().cloned().unwrap();
     let patterns = calls.patterns().unwrap();
     let excess = |id| (patterns.curve(id).unwrap()).excess(PatternReference::default());
     let most = patterns.listed().iter().map(|it| excess(it.id)).max();
@@ -105,7 +105,7 @@ fn a_click_on_a_row_selects_a_pattern_and_a_second_one_clears_it() {
     let listed: Vec<PatternId> = (0..)
         .map_while(|row| harness.state().listed()?.at(row))
         .collect();
-    let list = run().patterns.unwrap();
+    let list = run().patterns().cloned().unwrap();
     let name = |id: &PatternId| list.patterns[list.place_of(*id).unwrap()].name.as_str();
     let names: Vec<&str> = listed.iter().map(name).collect();
     assert!(names.is_sorted(), "{names:?}");
@@ -148,7 +148,7 @@ fn the_arrows_move_a_focused_handle_in_small_steps_with_shift() {
     harness.run();
     harness.key_press(Key::ArrowRight);
     harness.run();
-    let share = |sent: &Rc<RefCell<Vec<Command>>>| references(sent).last().unwrap().share;
+    let share = |sent: &Rc<RefCell<Vec<UserCommand>>>| references(sent).last().unwrap().share;
     assert!((share(&sent) - 0.76).abs() < 1e-9, "{}", share(&sent));
     harness.key_press_modifiers(Modifiers::SHIFT, Key::ArrowDown);
     harness.run();
@@ -164,7 +164,7 @@ fn the_arrows_move_a_focused_handle_in_small_steps_with_shift() {
 #[test]
 fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
     let (mut harness, sent) = wide();
-    let calls = run().calls.unwrap();
+    let calls = run().calls().cloned().unwrap();
     let patterns = calls.patterns().unwrap();
     let id = first_selected(&sent);
     let curve = patterns.curve(id).unwrap();
@@ -187,7 +187,7 @@ fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
     drop(rows);
     harness.run();
     let last = sent.borrow().last().cloned();
-    let Some(Command::SelectCall(Some(call))) = last else {
+    let Some(UserCommand::Inspect(InspectCommand::Call(Some(call)))) = last else {
         panic!("its call is selected: {last:?}");
     };
     assert_eq!(call.lane, longest.lane);
@@ -247,7 +247,7 @@ fn an_empty_view_shows_the_reason() {
 
 #[test]
 fn positions_on_the_curve_map_back_to_their_values() {
-    let calls = run().calls.unwrap();
+    let calls = run().calls().cloned().unwrap();
     let patterns = calls.patterns().unwrap();
     let pattern = &patterns.list().patterns[0];
     let curve = patterns.curve(pattern.id).unwrap();

@@ -10,7 +10,7 @@ mod state;
 mod tests;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::{Command, Snapshot};
+use callgrove_session::{InspectCommand, Snapshot};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::{header_fact, view_header};
 use egui::{Panel, Ui};
@@ -25,7 +25,7 @@ const MATRIX_SHARE: f32 = 0.48;
 /// Draws matrix and list.
 pub fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
     state.refresh(ctx.snapshot);
-    let causes = ctx.snapshot.causes.clone();
+    let causes = ctx.snapshot.causes().cloned();
     let is_folded = ui.available_width() < BOTH_FROM;
     view_header(ui, "Waits", |ui| {
         if causes.is_none() {
@@ -65,7 +65,7 @@ pub fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) 
 
 /// Draws the time range of the waits, and a button that clears the selected one.
 fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(range) = ctx.snapshot.range else {
+    let Some(range) = ctx.snapshot.inspected.range else {
         header_fact(ui, "of the whole run")
             .on_hover_text("Shift+drag on the timeline to restrict this view to a time range.");
         return;
@@ -75,7 +75,7 @@ fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         .on_hover_text("Clear the selected time range")
         .clicked()
     {
-        ctx.send(Command::SelectRange(None));
+        ctx.send(InspectCommand::Range(None));
     }
     header_fact(ui, format!("of {} selected", range.to.since(range.from)));
 }
@@ -86,7 +86,7 @@ fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
         return empty_ui("…", ui);
     };
     if grid.len() == 0 || grid.longest().0 == 0 {
-        let text = if ctx.snapshot.range.is_some() {
+        let text = if ctx.snapshot.inspected.range.is_some() {
             "No waits between ranks in the selected time range."
         } else {
             "No waits between ranks in this trace."

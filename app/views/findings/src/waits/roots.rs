@@ -3,7 +3,7 @@
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::relative_time;
 use callgrove_model::{FunctionName, TimeNs, thousands};
-use callgrove_session::{Command, RootCause, RunCauses};
+use callgrove_session::{InspectCommand, RootCause, RunCauses};
 use callgrove_widgets::delay::{commands_to_show_incident, kind_text};
 use callgrove_widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use egui::Ui;
@@ -50,7 +50,7 @@ pub(super) fn roots_ui(
     }
     let most = roots.iter().map(|root| root.caused).max();
     let most = most.unwrap_or_default().as_secs_f64().max(1e-9);
-    let selected = ctx.snapshot.call;
+    let selected = ctx.snapshot.inspected.call;
     let table = Table {
         salt: "roots of delays",
         columns: &COLUMNS,
@@ -77,7 +77,7 @@ pub(super) fn roots_ui(
                 ctx.send(command);
             }
         }
-        ctx.send(Command::SelectCall(Some(roots[root].call)));
+        ctx.send(InspectCommand::Call(Some(roots[root].call)));
     }
 }
 

@@ -49,18 +49,18 @@ impl Default for WaitsState {
 impl WaitsState {
     /// Queries the waits again if the run or the time range has changed.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
-        let Some(causes) = &snapshot.causes else {
+        let Some(causes) = snapshot.causes() else {
             (self.counted, self.rows, self.grid, self.cursor) = (None, None, None, None);
             return;
         };
         let is_known = |known: &CountInputs| {
-            Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range
+            Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.inspected.range
         };
         if !self.counted.as_ref().is_some_and(is_known) {
             self.counted = Some(CountInputs {
                 origin: snapshot.time_span().unwrap_or_default().0,
                 causes: Arc::clone(causes),
-                range: snapshot.range,
+                range: snapshot.inspected.range,
             });
             self.rows = None;
         }
@@ -69,7 +69,7 @@ impl WaitsState {
             .as_ref()
             .is_none_or(|(sort, _)| *sort != self.sort)
         {
-            let rows = in_order(causes, snapshot.range, self.sort);
+            let rows = in_order(causes, snapshot.inspected.range, self.sort);
             self.rows = Some((self.sort, rows));
         }
     }
@@ -77,7 +77,7 @@ impl WaitsState {
     /// Returns the roots in the order of the list, for a file.
     pub fn root_rows(&mut self, snapshot: &Snapshot) -> Vec<DelayRootRow> {
         self.refresh(snapshot);
-        let Some(causes) = &snapshot.causes else {
+        let Some(causes) = snapshot.causes() else {
             return Vec::new();
         };
         let roots = self.roots().iter().map(|&at| &causes.roots()[at]);
@@ -86,8 +86,8 @@ impl WaitsState {
 
     /// Returns the waits between ranks within the selected time range, for a file; `None` while they are unknown.
     pub fn wait_rows(&mut self, snapshot: &Snapshot) -> Option<Vec<RankWaitRow>> {
-        let wanted = WaitsIn(snapshot.range);
-        let (of, waits) = self.waits.ask(snapshot.calls.as_ref()?, &wanted)?;
+        let wanted = WaitsIn(snapshot.inspected.range);
+        let (of, waits) = self.waits.ask(snapshot.calls()?, &wanted)?;
         (*of == wanted).then(|| waits.iter().map(RankWaitRow::of).collect())
     }
 
@@ -107,8 +107,8 @@ impl WaitsState {
         snapshot: &Snapshot,
         max_groups: usize,
     ) -> Option<(&WaitGrid, &mut Option<(usize, usize)>)> {
-        let calls = snapshot.calls.as_ref()?;
-        let (_, waits) = self.waits.ask(calls, &WaitsIn(snapshot.range))?;
+        let calls = snapshot.calls()?;
+        let (_, waits) = self.waits.ask(calls, &WaitsIn(snapshot.inspected.range))?;
         let is_made = |(max, of, _): &(usize, Arc<Vec<WaitCell>>, WaitGrid)| {
             *max == max_groups && Arc::ptr_eq(of, waits)
         };

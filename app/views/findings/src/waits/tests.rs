@@ -1,9 +1,10 @@
 //! Tests of matrix and list, driven by label without a display.
 
+use callgrove_app_tests::changed;
 use callgrove_app_tests::demo_run::demo_snapshot;
 use callgrove_app_tests::stall_run::stalled_snapshot;
 use callgrove_model::TimeNs;
-use callgrove_session::{Command, Snapshot, TimeRange, Work};
+use callgrove_session::{InspectCommand, Snapshot, TimeRange, Work};
 use callgrove_view_tests::{harness_of, themed};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -38,10 +39,13 @@ fn a_click_on_a_root_selects_its_incident_and_its_call() {
     let rows = harness.get_all_by_label_contains("2, MPI_Send, ");
     rows.last().expect("it is listed").click();
     harness.run();
-    let call = snapshot.causes.unwrap().roots()[0].call;
+    let call = snapshot.causes().unwrap().roots()[0].call;
     let sent = sent.borrow();
-    assert!(sent.contains(&Command::SelectIncident(Some(0))), "{sent:?}");
-    assert_eq!(sent.last(), Some(&Command::SelectCall(Some(call))));
+    assert!(
+        sent.contains(&InspectCommand::Incident(Some(0)).into()),
+        "{sent:?}"
+    );
+    assert_eq!(sent.last(), Some(&InspectCommand::Call(Some(call)).into()));
 }
 
 #[test]
@@ -62,20 +66,19 @@ fn a_narrow_view_shows_one_of_the_two() {
 
 #[test]
 fn only_the_selected_time_range_is_counted_until_it_is_cleared() {
-    let chosen = Snapshot {
-        range: Some(TimeRange {
+    let chosen = changed(stalled_snapshot(), |it| {
+        it.inspected.range = Some(TimeRange {
             from: TimeNs(-2_000),
             to: TimeNs(-1_000),
-        }),
-        ..stalled_snapshot()
-    };
+        });
+    });
     let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], themed(waits_ui));
     harness.run();
     harness.get_by_label("No waits between ranks in the selected time range.");
     harness.get_by_label("of 1 µs selected");
     harness.get_by_label("Whole run").click();
     harness.run();
-    assert_eq!(*sent.borrow(), [Command::SelectRange(None)]);
+    assert_eq!(*sent.borrow(), [InspectCommand::Range(None).into()]);
     harness.get_by_label("of the whole run");
 }
 

@@ -151,7 +151,7 @@ pub fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState, ui: &
             .iter()
             .position(|&at| focused == Some((overview.funcs[at].app, overview.funcs[at].fid))),
     };
-    let has_trace = ctx.snapshot.trace.is_some();
+    let has_trace = ctx.snapshot.trace().is_some();
     let cells = |row: usize| {
         let func = &overview.funcs[rows[row]];
         let name = short_name(&func.name);

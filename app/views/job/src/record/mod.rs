@@ -7,7 +7,7 @@ mod timeline;
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
-use callgrove_session::Command;
+use callgrove_session::{Command, UserCommand};
 use callgrove_watch::{ExecutionDocument, WatchCommand};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::text::short_name;
@@ -79,7 +79,8 @@ pub fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, ui: &mu
         let author = ctx.snapshot.record_label_author(&document);
         if let Some(label) = label_buttons(ctx.theme, (on, author), &document.event_id, ui) {
             let label = Some(label).filter(|_| on != Some(label));
-            ctx.commands.extend(Command::label_record(&document, label));
+            let command = Command::label_record(&document, label);
+            ctx.commands.extend(command.map(UserCommand::from));
         }
     });
     if state.is_json {

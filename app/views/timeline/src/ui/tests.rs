@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::changed;
 use callgrove_app_tests::demo_run::{demo_snapshot, snapshot, with_focus, with_trace_write};
 use callgrove_canvas::time::Window;
 use callgrove_model::{LaneIdx, TimeNs, TreeIdx};
-use callgrove_session::{Command, RowKind, Selection, Snapshot};
+use callgrove_session::{Command, InspectCommand, RowKind, Selection, Snapshot, UserCommand};
 use callgrove_view_tests::harness_of;
 use egui::{Key, Pos2};
 use egui_kittest::Harness;
@@ -18,11 +19,11 @@ use super::*;
 type View = Harness<'static, TimelineState>;
 
 /// The view with the commands that it sent.
-fn harness(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<Command>>>) {
+fn harness(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<UserCommand>>>) {
     harness_of(snapshot, [1000.0, 460.0], timeline_ui)
 }
 
-fn focused() -> (View, Rc<RefCell<Vec<Command>>>) {
+fn focused() -> (View, Rc<RefCell<Vec<UserCommand>>>) {
     let (mut harness, sent) = harness(with_focus(&demo_snapshot(), TreeIdx(3)));
     harness.run();
     (harness, sent)
@@ -73,7 +74,7 @@ fn the_tree_fills_the_window_at_first() {
     harness.get_by_label("Timeline of #0-3");
     let window = window(&mut harness);
     let focus = with_focus(&demo_snapshot(), TreeIdx(3));
-    let forest = &focus.analysis.as_ref().expect("it is analysed").forest;
+    let forest = &focus.analysis().expect("it is analysed").forest;
     let share = forest.tree(TreeIdx(3)).duration().0 as f64 / window.length_ns() as f64;
     assert!((0.8..0.9).contains(&share), "{share}");
 }
@@ -173,7 +174,10 @@ fn clicking_the_mark_of_an_abnormal_execution_selects_it() {
     harness.drop_at(at);
     harness.run();
     let tree = flag.tree.expect("it is a tree");
-    assert_eq!(*sent.borrow(), [Command::Select(Selection::One(tree))]);
+    assert_eq!(
+        *sent.borrow(),
+        [Command::Select(Selection::One(tree)).into()]
+    );
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn a_point_of_the_overview_selects_its_tree_and_a_drag_zooms() {
     harness.run();
     assert!(matches!(
         sent.borrow()[0],
-        Command::Select(Selection::One(_))
+        UserCommand::Engine(Command::Select(Selection::One(_)))
     ));
     let middle = Pos2::new(rect.center().x, rect.center().y);
     harness.drag_at(middle);
@@ -265,7 +269,10 @@ fn a_range_is_measured_and_its_functions_are_added_up() {
     harness.get_by_label("Close").click();
     harness.run();
     harness.run();
-    assert_eq!(sent.borrow().last(), Some(&Command::SelectRange(None)));
+    assert_eq!(
+        sent.borrow().last(),
+        Some(&InspectCommand::Range(None).into())
+    );
 }
 
 #[test]
@@ -301,7 +308,9 @@ fn arrow_keys_walk_from_call_to_call() {
     let mut press = |key| {
         harness.key_press(key);
         harness.run();
-        let Some(Command::SelectCall(Some(call))) = sent.borrow().last().cloned() else {
+        let Some(UserCommand::Inspect(InspectCommand::Call(Some(call)))) =
+            sent.borrow().last().cloned()
+        else {
             panic!("a call is selected");
         };
         shown(&mut harness)
@@ -328,10 +337,7 @@ fn a_mark_is_added_by_key_with_a_text_and_deleted_in_the_menu() {
         ),
         text: "first stop".to_owned(),
     };
-    let marked = Snapshot {
-        marks: [mark].into(),
-        ..demo_snapshot()
-    };
+    let marked = changed(demo_snapshot(), |it| it.edits.marks = [mark].into());
     let (mut harness, sent) = harness(marked);
     harness.run();
     harness.get_by_label("Timeline of the run").focus();
@@ -350,8 +356,11 @@ fn a_mark_is_added_by_key_with_a_text_and_deleted_in_the_menu() {
     harness.get_by_label("Delete").click();
     harness.run();
     let sent = sent.borrow();
-    assert!(matches!(&sent[0], Command::SetMark { id: None, text, .. } if text == "slow here"));
-    assert_eq!(sent[1], Command::DeleteMark { id: 7 });
+    let UserCommand::Engine(Command::SetMark { id: None, text, .. }) = &sent[0] else {
+        panic!("a mark is set: {sent:?}");
+    };
+    assert_eq!(text, "slow here");
+    assert_eq!(sent[1], Command::DeleteMark { id: 7 }.into());
 }
 
 #[test]
@@ -360,7 +369,7 @@ fn trace_writes_are_hatched_and_have_a_tooltip() {
     let (mut harness, _) = harness(with_focus(&snapshot, tree));
     harness.run();
     harness.get_by_label("trace write");
-    let write = snapshot.trace.as_ref().expect("it is open").writes[0];
+    let write = snapshot.trace().expect("it is open").writes[0];
     let view = shown(&mut harness).canvas.view.clone();
     let middle = TimeNs(write.start.0.midpoint(write.end.0));
     assert!(view.window().share_of(middle) < 1.0, "it is in view");

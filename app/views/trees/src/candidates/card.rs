@@ -177,8 +177,7 @@ fn paint_frame(
         .rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
     let is_abnormal = ctx
         .snapshot
-        .detection
-        .as_ref()
+        .detection()
         .is_some_and(|detection| detection.is_abnormal(tree));
     let bar = Rect::from_min_size(rect.min + vec2(3.0, 6.0), vec2(3.0, rect.height() - 12.0));
     let color = if is_abnormal {
@@ -228,7 +227,7 @@ fn paint_texts(
     rect: Rect,
     ui: &Ui,
 ) -> f32 {
-    let Some(detection) = &ctx.snapshot.detection else {
+    let Some(detection) = ctx.snapshot.detection() else {
         return rect.left();
     };
     let theme = ctx.theme;

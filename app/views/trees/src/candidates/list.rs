@@ -73,8 +73,7 @@ impl CandidateFilter {
             Self::All => true,
             Self::Unlabelled => snapshot.label(tree).is_none(),
             Self::Abnormal => snapshot
-                .detection
-                .as_ref()
+                .detection()
                 .is_some_and(|known| known.is_unusual(tree)),
             Self::Labelled => snapshot.label(tree).is_some(),
             Self::ByDesign => snapshot.by_design(tree).is_some(),
@@ -179,7 +178,7 @@ impl CandidateListing {
     /// Returns the trees of the filter whose code starts with the search (`4-40`, `#4-40` or `4`), in order. `group` is
     /// in ascending order.
     pub(super) fn candidates(&self, snapshot: &Snapshot, group: &[TreeIdx]) -> Vec<TreeIdx> {
-        let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
+        let (Some(analysis), Some(detection)) = (snapshot.analysis(), snapshot.detection()) else {
             return Vec::new();
         };
         let forest = &analysis.forest;

@@ -48,7 +48,7 @@ pub(super) struct MiniNode {
 impl MiniTrees {
     /// Returns the summary of a tree; empty while it is being loaded.
     pub(super) fn get(&mut self, snapshot: &Snapshot, tree: TreeIdx) -> &[MiniNode] {
-        let Some(analysis) = &snapshot.analysis else {
+        let Some(analysis) = snapshot.analysis() else {
             return &[];
         };
         let is_known = self
@@ -66,7 +66,7 @@ impl MiniTrees {
                     root: analysis.forest.trees()[tree.index()].root,
                     max_nodes: MAX_NODES,
                 };
-                let summary = snapshot.calls.as_ref().and_then(|calls| calls.ask(&wanted));
+                let summary = snapshot.calls().and_then(|calls| calls.ask(&wanted));
                 match summary {
                     Some(summary) => place.insert(layout(&summary)),
                     None => &[],

@@ -22,7 +22,7 @@ pub use state::{CandidatesState, Step};
 
 /// Draws the list and handles clicks on cards and buttons.
 pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui) {
-    let Some(analysis) = ctx.snapshot.analysis.clone() else {
+    let Some(analysis) = ctx.snapshot.analysis().cloned() else {
         return;
     };
     state.refresh(ctx.snapshot);
@@ -47,7 +47,7 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
     }
     // Filters chosen or typed in this frame already apply.
     state.refresh(ctx.snapshot);
-    if ctx.snapshot.detection.is_none() {
+    if ctx.snapshot.detection().is_none() {
         ui.add_space(24.0);
         ui.vertical_centered(|ui| ui.weak("Computing scores…"));
     } else if state.shown().is_empty() {

@@ -47,13 +47,13 @@ struct Inputs {
 
 impl Inputs {
     fn is_same_forest(&self, snapshot: &Snapshot) -> bool {
-        is_same(self.analysis.as_ref(), snapshot.analysis.as_ref())
+        is_same(self.analysis.as_ref(), snapshot.analysis())
     }
 
     fn is_same(&self, snapshot: &Snapshot, choice: &CandidateListing, group: &[TreeIdx]) -> bool {
         self.is_same_forest(snapshot)
-            && is_same(self.detection.as_ref(), snapshot.detection.as_ref())
-            && Arc::ptr_eq(&self.labels, &snapshot.labels)
+            && is_same(self.detection.as_ref(), snapshot.detection())
+            && Arc::ptr_eq(&self.labels, &snapshot.edits.labels)
             && self.choice == *choice
             && self.group == group
     }
@@ -125,9 +125,9 @@ impl CandidatesState {
         }
         self.shown = self.choice.candidates(snapshot, &self.group);
         self.made_from = Some(Inputs {
-            analysis: snapshot.analysis.clone(),
-            detection: snapshot.detection.clone(),
-            labels: Arc::clone(&snapshot.labels),
+            analysis: snapshot.analysis().cloned(),
+            detection: snapshot.detection().cloned(),
+            labels: Arc::clone(&snapshot.edits.labels),
             group: self.group.clone(),
             choice: self.choice.clone(),
         });
@@ -140,8 +140,8 @@ impl CandidatesState {
         self.choice.only_group = false;
         self.ranks.clear();
         let trees = snapshot
-            .analysis
-            .iter()
+            .analysis()
+            .into_iter()
             .flat_map(|known| known.forest.trees());
         for tree in trees {
             *self.ranks.entry(tree.code.rank).or_default() += 1;
@@ -157,7 +157,7 @@ impl CandidatesState {
 
     /// Returns the tree that a step leads to from the focused one.
     pub fn step(&self, snapshot: &Snapshot, step: Step) -> Option<TreeIdx> {
-        let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
+        let (analysis, detection) = (snapshot.analysis()?, snapshot.detection()?);
         let Some(here) = snapshot.focus() else {
             return self.shown.first().copied();
         };
@@ -251,7 +251,7 @@ impl CandidatesState {
         let is_open = |tree: &&TreeIdx| snapshot.label(**tree).is_none() && Some(**tree) != focus;
         let passed = &self.passed;
         let is_fresh = |tree: &&TreeIdx| is_open(tree) && !passed.contains(tree);
-        let asked = snapshot.queue.iter().filter(is_fresh);
+        let asked = snapshot.model.queue.iter().filter(is_fresh);
         let fresh = asked
             .into_iter()
             .find(|tree| self.shown.contains(tree))
@@ -266,7 +266,7 @@ impl CandidatesState {
     /// Handles Enter in the search field: returns the tree with that code, or the first in the list. The search ends,
     /// and the list shows the tree among the others.
     pub(super) fn end_search(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
-        let forest = &snapshot.analysis.as_ref()?.forest;
+        let forest = &snapshot.analysis()?.forest;
         let wanted = format!("#{}", self.choice.wanted_code());
         let is_exact = |tree: &&TreeIdx| forest.code(**tree).to_string() == wanted;
         let exact = self.shown.iter().find(is_exact);

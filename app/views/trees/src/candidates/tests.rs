@@ -6,8 +6,9 @@ use std::sync::Arc;
 use callgrove_actions::context::ViewContext;
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label, with_trace_write};
 use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall};
+use callgrove_app_tests::{changed, forest_in};
 use callgrove_model::{RankId, TreeIdx};
-use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_text};
+use callgrove_session::{Command, Detection, Label, Selection, Snapshot, UserCommand, design_text};
 use callgrove_view_tests::{DrawnText, written};
 use callgrove_widgets::hover;
 use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
@@ -32,7 +33,7 @@ fn focused(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
 }
 
 fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
-    snapshot.detection.as_ref().unwrap().order.clone()
+    snapshot.detection().unwrap().order.clone()
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn candidates_come_in_order_of_score() {
 
 /// Returns the same session with a tree that recurs every 5 executions of rank 0.
 fn with_design(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
-    let mut detection = Detection::clone(snapshot.detection.as_ref().unwrap());
+    let mut detection = Detection::clone(snapshot.detection().unwrap());
     let of_tree = (0..detection.scores.len()).map(|at| (at == tree.index()).then_some(0));
     let every = serde_json::json!({"Every": {"period": 5}});
     detection.design = serde_json::from_value(serde_json::json!({
@@ -51,10 +52,9 @@ fn with_design(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
         "of_tree": of_tree.collect::<Vec<Option<u32>>>(),
     }))
     .unwrap();
-    Snapshot {
-        detection: Some(Arc::new(detection)),
-        ..snapshot.clone()
-    }
+    changed(snapshot.clone(), |it| {
+        forest_in(it).detection = Some(Arc::new(detection));
+    })
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn filters_list_the_matching_trees() {
     };
     assert_eq!(shown(CandidateFilter::Labelled), [first]);
     assert!(!shown(CandidateFilter::Unlabelled).contains(&first));
-    let num_abnormal = snapshot.detection.as_ref().unwrap().num_abnormal;
+    let num_abnormal = snapshot.detection().unwrap().num_abnormal;
     assert_eq!(
         shown(CandidateFilter::Abnormal),
         order(&snapshot)[..num_abnormal]
@@ -101,7 +101,7 @@ fn filters_list_the_matching_trees() {
 #[test]
 fn a_search_finds_codes_and_enter_selects_the_exact_one() {
     let snapshot = demo_snapshot();
-    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let forest = &snapshot.analysis().unwrap().forest;
     let mut state = state(&snapshot);
     state.choice.search = " #1-1".to_owned();
     state.refresh(&snapshot);
@@ -126,7 +126,7 @@ fn a_search_finds_codes_and_enter_selects_the_exact_one() {
 #[test]
 fn the_list_has_orders_and_steps_follow_them() {
     let snapshot = demo_snapshot();
-    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let forest = &snapshot.analysis().unwrap().forest;
     let mut state = state(&snapshot);
     for order in CandidateOrder::ALL {
         state.choice.order = order;
@@ -152,7 +152,7 @@ fn the_list_has_orders_and_steps_follow_them() {
 #[test]
 fn the_list_shows_one_rank_or_the_last_group_until_it_is_widened() {
     let snapshot = demo_snapshot();
-    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let forest = &snapshot.analysis().unwrap().forest;
     let mut state = state(&snapshot);
     state.choice.rank = Some(RankId(1));
     state.refresh(&snapshot);
@@ -290,12 +290,12 @@ fn a_group_is_labelled_at_once() {
 #[derive(Default)]
 struct Screen {
     state: CandidatesState,
-    commands: Vec<Command>,
+    commands: Vec<UserCommand>,
     hovered: Option<TreeIdx>,
 }
 
 fn screen(snapshot: Snapshot, size: [f32; 2]) -> Harness<'static, Screen> {
-    let theme = Theme::new(true, snapshot.trace.as_ref());
+    let theme = Theme::new(true, snapshot.trace());
     let draw = move |ui: &mut Ui, screen: &mut Screen| {
         let mut ctx = ViewContext {
             snapshot: &snapshot,
@@ -315,7 +315,7 @@ fn screen(snapshot: Snapshot, size: [f32; 2]) -> Harness<'static, Screen> {
 }
 
 fn code(snapshot: &Snapshot, tree: TreeIdx) -> String {
-    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let forest = &snapshot.analysis().unwrap().forest;
     forest.code(tree).to_string()
 }
 
@@ -408,7 +408,7 @@ fn a_small_pane_has_its_controls_folded_and_a_card_in_view() {
 #[test]
 fn trees_explained_by_a_trace_write_are_tagged_and_listed_last() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
-    let detection = snapshot.detection.clone().unwrap();
+    let detection = snapshot.detection().cloned().unwrap();
     let place = detection.place[tree.index()] as usize;
     assert_eq!(place, detection.num_abnormal, "after all unexplained ones");
     let mut listed = state(&snapshot);
@@ -430,11 +430,10 @@ fn trees_explained_by_a_trace_write_are_tagged_and_listed_last() {
 fn a_held_label_is_marked_on_its_card() {
     let snapshot = demo_snapshot();
     let tree = order(&snapshot)[0];
-    let labelled = Snapshot {
-        num_held: 1,
-        held: std::sync::Arc::new([tree]),
-        ..with_label(&snapshot, tree, Label::Normal)
-    };
+    let labelled = changed(with_label(&snapshot, tree, Label::Normal), |it| {
+        it.edits.num_held = 1;
+        it.edits.held = std::sync::Arc::new([tree]);
+    });
     let name = code(&snapshot, tree);
     let mut harness = screen(focused(&labelled, tree), [400.0, 600.0]);
     let card = format!("Candidate {name}, held");
@@ -464,12 +463,12 @@ fn the_button_of_a_label_shows_its_author() {
     let demo = demo_snapshot();
     let tree = order(&demo)[0];
     let snapshot = with_label(&demo, tree, Label::Abnormal);
-    let (key, label) = snapshot.labels.iter().next().unwrap();
+    let (key, label) = snapshot.edits.labels.iter().next().unwrap();
     let by_ana = serde_json::json!({ "labels": [(key, label)], "names": ["ana"], "by": [0] });
     let labels = Arc::new(serde_json::from_value(by_ana).unwrap());
-    let snapshot = Snapshot { labels, ..snapshot };
+    let snapshot = changed(snapshot, |it| it.edits.labels = labels);
     assert_eq!(snapshot.label_author(tree), Some("ana"));
-    let code = demo.analysis.as_ref().unwrap().forest.code(tree);
+    let code = demo.analysis().unwrap().forest.code(tree);
     let by_author = format!("{code}, labelled abnormal by ana");
     assert_eq!(
         callgrove_widgets::text::author_text(&snapshot, tree),

@@ -2,7 +2,7 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::{FunctionName, Trace};
-use callgrove_session::{Command, DelayRole, Snapshot};
+use callgrove_session::{DelayRole, InspectCommand, Snapshot};
 use callgrove_widgets::delay::{Delay, KnownDelay, commands_to_show_incident, root_of_tree};
 use callgrove_widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
 use egui::{Link, RichText, Sense, Ui, Vec2};
@@ -21,9 +21,9 @@ pub(super) struct DelayState {
 pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let tree = root_of_tree(snapshot, snapshot.focus());
-    let of_call = state.call.of(snapshot, snapshot.call);
+    let of_call = state.call.of(snapshot, snapshot.inspected.call);
     let delay = of_call.or_else(|| state.tree.of(snapshot, tree));
-    let (Some(delay), Some(trace)) = (delay, &snapshot.trace) else {
+    let (Some(delay), Some(trace)) = (delay, snapshot.trace()) else {
         return;
     };
     ui.horizontal_wrapped(|ui| {
@@ -55,8 +55,8 @@ fn role_title(role: DelayRole) -> &'static str {
 fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
     let tree = snapshot
         .focus()
-        .filter(|_| snapshot.call != Some(delay.times.call));
-    if let (Some(tree), Some(analysis)) = (tree, &snapshot.analysis) {
+        .filter(|_| snapshot.inspected.call != Some(delay.times.call));
+    if let (Some(tree), Some(analysis)) = (tree, snapshot.analysis()) {
         return analysis.forest.code(tree).to_string();
     }
     let name = FunctionName::parse(trace.names.name(delay.times.func)).short;
@@ -67,7 +67,7 @@ fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
 fn incident_ui(ctx: &mut ViewContext<'_>, delay: &Delay, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let Some((number, incident)) = delay.cause.incident.and_then(|number| {
-        let incident = snapshot.causes.as_ref()?.incident(number)?;
+        let incident = snapshot.causes()?.incident(number)?;
         Some((number, incident))
     }) else {
         return;
@@ -102,7 +102,7 @@ fn steps_ui(ctx: &mut ViewContext<'_>, trace: &Trace, delay: &Delay, ui: &mut Ui
         );
         let link = ui.add(Link::new(RichText::new(text).small()));
         if link.on_hover_text("Show this call").clicked() {
-            ctx.send(Command::SelectCall(Some(hop.call)));
+            ctx.send(InspectCommand::Call(Some(hop.call)));
         }
     }
     if hops.len() > MAX_STEPS {

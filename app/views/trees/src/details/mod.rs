@@ -8,7 +8,7 @@ use std::sync::Arc;
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::iteration_text;
 use callgrove_model::ExecRef;
-use callgrove_session::{CallDetails, CallOf, Calls, Command, LaneNames};
+use callgrove_session::{CallDetails, CallOf, Calls, InspectCommand, LaneNames};
 use callgrove_widgets::text::{cause_text, design_note, held_text};
 use callgrove_widgets::{count_of, in_picture, view_header};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
@@ -31,7 +31,7 @@ struct ShownCall {
 
 /// Draws the details of the selected call.
 pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut Ui) {
-    let wanted = ctx.snapshot.calls.as_ref().zip(ctx.snapshot.call);
+    let wanted = ctx.snapshot.calls().zip(ctx.snapshot.inspected.call);
     let is_known = |shown: &ShownCall| {
         let is_of = |(calls, call): (&Arc<Calls>, ExecRef)| {
             Arc::ptr_eq(calls, &shown.calls) && call == shown.details.call
@@ -80,14 +80,14 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
         }
     });
     if let Some(call) = clicked {
-        ctx.send(Command::SelectCall(Some(call)));
+        ctx.send(InspectCommand::Call(Some(call)));
     }
 }
 
 /// Draws the iteration of the program in which the call was entered.
 fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
     let (lane, entry) = (shown.details.call.lane, shown.details.entry);
-    let patterns = ctx.snapshot.patterns.as_deref();
+    let patterns = ctx.snapshot.patterns().map(AsRef::as_ref);
     if let Some(text) = iteration_text((&shown.calls, patterns), lane, entry) {
         ui.weak(format!("In {text}"));
     }

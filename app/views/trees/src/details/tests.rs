@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use callgrove_app_tests::changed;
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus, with_label, with_trace_write};
 use callgrove_app_tests::stall_run::{stalled_snapshot, trees_of_stall};
 use callgrove_model::{ExecIdx, LaneIdx, TreeIdx};
-use callgrove_session::{Label, Selection, Snapshot};
+use callgrove_session::{Command, Label, Selection, UserCommand};
 use callgrove_view_tests::harness_of;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -14,14 +15,18 @@ use egui_kittest::kittest::Queryable as _;
 use super::*;
 
 /// The view of a call of rank 0, with the commands that it sent.
-fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Command>>>) {
-    let snapshot = Snapshot {
-        call: Some(ExecRef {
+fn details_of(
+    exec: u32,
+) -> (
+    Harness<'static, DetailsState>,
+    Rc<RefCell<Vec<UserCommand>>>,
+) {
+    let snapshot = changed(demo_snapshot(), |it| {
+        it.inspected.call = Some(ExecRef {
             lane: LaneIdx(0),
             exec: ExecIdx(exec),
-        }),
-        ..demo_snapshot()
-    };
+        });
+    });
     let (mut harness, sent) = harness_of(snapshot, [420.0, 700.0], details_ui);
     harness.run();
     (harness, sent)
@@ -49,7 +54,7 @@ fn a_link_leads_to_the_caller() {
         lane: LaneIdx(0),
         exec: ExecIdx(1),
     };
-    assert_eq!(*sent.borrow(), [Command::SelectCall(Some(caller))]);
+    assert_eq!(*sent.borrow(), [InspectCommand::Call(Some(caller)).into()]);
 }
 
 #[test]
@@ -82,14 +87,11 @@ fn without_a_call_it_shows_a_hint() {
 fn a_trace_write_is_shown_for_its_call_and_for_the_tree_it_explains() {
     let (snapshot, tree) = with_trace_write(&demo_snapshot());
     let snapshot = with_focus(&snapshot, tree);
-    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
+    let forest = &snapshot.analysis().expect("it is analysed").forest;
     let (code, call) = (forest.code(tree), forest.trees()[tree.index()].root);
     let cause = format!("{code}, trace write: 40 ms above usual, 31 ms of it");
     for call in [None, Some(call)] {
-        let snapshot = Snapshot {
-            call,
-            ..snapshot.clone()
-        };
+        let snapshot = changed(snapshot.clone(), |it| it.inspected.call = call);
         let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
         harness.run();
         harness.get_by_label_contains(&cause);
@@ -106,10 +108,7 @@ fn a_held_label_is_shown() {
     let snapshot = demo_snapshot();
     let tree = TreeIdx(3);
     let snapshot = with_label(&with_focus(&snapshot, tree), tree, Label::Abnormal);
-    let snapshot = Snapshot {
-        held: std::sync::Arc::new([tree]),
-        ..snapshot
-    };
+    let snapshot = changed(snapshot, |it| it.edits.held = std::sync::Arc::new([tree]));
     let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
     harness.run();
     harness.get_by_label_contains("#0-3, held abnormal: ");
@@ -118,7 +117,7 @@ fn a_held_label_is_shown() {
 #[test]
 fn the_cause_of_a_delay_is_described_with_links() {
     let snapshot = stalled_snapshot();
-    let causes = snapshot.causes.clone().unwrap();
+    let causes = snapshot.causes().cloned().unwrap();
     let victim = trees_of_stall(&snapshot, 0)[3];
     let (mut harness, sent) = harness_of(with_focus(&snapshot, victim), [420.0, 700.0], details_ui);
     harness.run();
@@ -129,9 +128,9 @@ fn the_cause_of_a_delay_is_described_with_links() {
     harness.get_by_label_contains("incident 1: ").click();
     harness.run();
     let expected = [
-        Command::SelectCall(Some(causes.incidents()[0].root.call)),
-        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))),
-        Command::SelectIncident(Some(0)),
+        InspectCommand::Call(Some(causes.incidents()[0].root.call)).into(),
+        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))).into(),
+        InspectCommand::Incident(Some(0)).into(),
     ];
     assert_eq!(*sent.borrow(), expected);
 }
@@ -139,11 +138,8 @@ fn the_cause_of_a_delay_is_described_with_links() {
 #[test]
 fn the_call_of_the_root_is_marked_as_root() {
     let snapshot = stalled_snapshot();
-    let root = snapshot.causes.as_ref().unwrap().incidents()[0].root;
-    let snapshot = Snapshot {
-        call: Some(root.call),
-        ..snapshot
-    };
+    let root = snapshot.causes().unwrap().incidents()[0].root;
+    let snapshot = changed(snapshot, |it| it.inspected.call = Some(root.call));
     let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
     harness.run();
     harness.get_by_label("Root: delayed itself");

@@ -71,8 +71,7 @@ pub(super) fn canvas_ui(
 fn canvas_label(ctx: &ViewContext<'_>, analysis: &Analysis) -> String {
     let abnormal = ctx
         .snapshot
-        .detection
-        .as_ref()
+        .detection()
         .map_or(0, |detection| detection.num_abnormal);
     format!(
         "Map of {}, {abnormal} abnormal",
@@ -162,7 +161,7 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
         unit.took(forest.tree(tree).duration()),
         unit.amount(analysis.median_duration)
     ));
-    if let Some(detection) = &ctx.snapshot.detection {
+    if let Some(detection) = ctx.snapshot.detection() {
         let verdict = match detection.cause(tree) {
             Some(cause) => cause.name(),
             None if detection.is_abnormal(tree) => "abnormal",

@@ -150,7 +150,7 @@ impl Palette {
             }
         }
         let has_verdict = self.coloring == Coloring::Verdict;
-        if let Some(detection) = &snapshot.detection {
+        if let Some(detection) = snapshot.detection() {
             let num_normal = detection.scores.len() - detection.num_abnormal;
             let color = |verdict| {
                 if has_verdict {
@@ -173,7 +173,7 @@ impl Palette {
             }
         }
         for label in [Label::Abnormal, Label::Normal] {
-            let labels = snapshot.labels_by_tree.iter();
+            let labels = snapshot.edits.labels_by_tree.iter();
             let count = labels.filter(|&&other| other == Some(label)).count();
             if count > 0 {
                 let name = label.name();
@@ -200,7 +200,7 @@ fn shape(is_abnormal: bool) -> MarkShape {
 }
 
 fn is_abnormal(ctx: &ViewContext<'_>, tree: TreeIdx) -> bool {
-    let detection = ctx.snapshot.detection.as_ref();
+    let detection = ctx.snapshot.detection();
     detection.is_some_and(|detection| detection.is_abnormal(tree))
 }
 
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn scales_begin_and_end_with_the_trees_that_they_name() {
         let snapshot = demo_snapshot();
-        let analysis = snapshot.analysis.as_ref().unwrap();
+        let analysis = snapshot.analysis().unwrap();
         for coloring in [Coloring::Time, Coloring::Duration] {
             let Values::Scale(shares, ends) = Palette::new(coloring, &snapshot, analysis).values
             else {
@@ -306,12 +306,12 @@ mod tests {
     #[test]
     fn few_ranks_have_a_colour_each_and_many_a_scale() {
         let few = demo_snapshot();
-        let few = Palette::new(Coloring::Rank, &few, few.analysis.as_ref().unwrap());
+        let few = Palette::new(Coloring::Rank, &few, few.analysis().unwrap());
         assert!(
             matches!(few.values, Values::Classes(_, names, None) if names == ["rank 0", "rank 1"])
         );
         let many = callgrove_app_tests::demo_run::snapshot(12, 3);
-        let many = Palette::new(Coloring::Rank, &many, many.analysis.as_ref().unwrap());
+        let many = Palette::new(Coloring::Rank, &many, many.analysis().unwrap());
         assert!(matches!(many.values, Values::Scale(_, ends) if ends == ["rank 0", "rank 11"]));
     }
 

@@ -51,7 +51,7 @@ pub(super) fn role_legend(theme: &Theme, roles: &[DelayRole]) -> Vec<LegendRow> 
 pub(super) fn root_ranks(snapshot: &Snapshot, forest: &Forest) -> Values {
     let rank = |tree: TreeIdx| {
         let root = snapshot.tree_cause(tree)?.root?;
-        let roots = snapshot.causes.as_ref()?.roots();
+        let roots = snapshot.causes()?.roots();
         Some(roots.get(root as usize)?.rank.0)
     };
     classes(forest, rank, |rank| format!("rank {rank}"))
@@ -61,7 +61,7 @@ pub(super) fn root_ranks(snapshot: &Snapshot, forest: &Forest) -> Values {
 pub(super) fn incidents(snapshot: &Snapshot, forest: &Forest) -> Values {
     let incident = |tree: TreeIdx| snapshot.tree_cause(tree)?.incident;
     let name = |number: u32| {
-        let causes = snapshot.causes.as_ref();
+        let causes = snapshot.causes();
         let known = causes.and_then(|causes| causes.incident(number as usize));
         let rank = known.map_or_else(String::new, |known| format!(", rank {}", known.root.rank));
         format!("incident {}{rank}", number + 1)
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn trees_are_coloured_by_role_root_and_incident() {
         let snapshot = stalled_snapshot();
-        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let forest = &snapshot.analysis().unwrap().forest;
         let trees = trees_of_stall(&snapshot, 0);
         let roles = roles(&snapshot, forest);
         assert_eq!(roles[trees[2].index()], DelayRole::Root);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn without_causes_all_trees_have_one_colour() {
         let snapshot = demo_snapshot();
-        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let forest = &snapshot.analysis().unwrap().forest;
         let of_none = roles(&snapshot, forest);
         assert!(of_none.iter().all(|&role| role == DelayRole::OnTime));
         assert!(

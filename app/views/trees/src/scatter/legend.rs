@@ -108,7 +108,9 @@ pub(super) fn paint_focus(
     let code = analysis.forest.code(tree).to_string();
     let text = match ctx.snapshot.selection {
         // The focus of an incident is the execution in which it began, or the most abnormal one.
-        Selection::Group(_) if ctx.snapshot.incident.is_none() => format!("centre {code}"),
+        Selection::Group(_) if ctx.snapshot.inspected.incident.is_none() => {
+            format!("centre {code}")
+        }
         _ => code,
     };
     let galley = painter.layout_no_wrap(text, FontId::monospace(12.0), theme.canvas());

@@ -30,8 +30,10 @@ const WIDTH_FOR_QUALITY: f32 = 280.0;
 
 /// Draws the map and handles zoom, pan, clicks and groups.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
-    let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())
-    else {
+    let (Some(analysis), Some(map)) = (
+        ctx.snapshot.analysis().cloned(),
+        ctx.snapshot.map().cloned(),
+    ) else {
         return;
     };
     view_header(ui, "Map of executions", |ui| {

@@ -18,13 +18,15 @@ pub fn map_picture_ui(
     state: &mut ScatterState,
     ui: &mut Ui,
 ) -> ViewNotes {
-    let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())
-    else {
+    let (Some(analysis), Some(map)) = (
+        ctx.snapshot.analysis().cloned(),
+        ctx.snapshot.map().cloned(),
+    ) else {
         return ViewNotes::default();
     };
     canvas_ui(ctx, state, (&analysis, &map), ui);
     let mut facts = vec![count_of(analysis.forest.len(), "execution")];
-    if let Some(detection) = &ctx.snapshot.detection {
+    if let Some(detection) = ctx.snapshot.detection() {
         facts.push(format!("{} abnormal", detection.num_abnormal));
     }
     facts.push(method_name(map.method).to_owned());

@@ -77,9 +77,9 @@ impl ScatterState {
     ) {
         let snapshot = ctx.snapshot;
         let inputs = MarkInputs {
-            detection: snapshot.detection.clone(),
-            labels: Arc::clone(&snapshot.labels_by_tree),
-            tree_causes: snapshot.tree_causes.clone(),
+            detection: snapshot.detection().cloned(),
+            labels: Arc::clone(&snapshot.edits.labels_by_tree),
+            tree_causes: snapshot.tree_causes().cloned(),
             coloring: self.coloring,
             is_dark: ctx.theme.is_dark(),
         };

@@ -1,9 +1,10 @@
 //! Tests of the map, by label and by behaviour.
 
 use callgrove_app_tests::demo_run::{demo_snapshot, with_focus};
+use callgrove_app_tests::{changed, forest_in};
 use callgrove_canvas::points::{self, Aspect, PickedPoints, SelectionMode};
 use callgrove_model::TreeIdx;
-use callgrove_session::{Selection, Snapshot};
+use callgrove_session::{ForestSnapshot, Selection, Snapshot, UserCommand};
 use callgrove_widgets::hover;
 use callgrove_widgets::theme::Theme;
 use egui::{Color32, Key, Modifiers, Vec2};
@@ -15,7 +16,7 @@ use super::*;
 struct Map {
     snapshot: Snapshot,
     state: ScatterState,
-    commands: Vec<Command>,
+    commands: Vec<UserCommand>,
     /// The tree that is hovered in another view.
     pointed: Option<TreeIdx>,
     hovered: Option<TreeIdx>,
@@ -66,7 +67,7 @@ fn focused(snapshot: Snapshot) -> Harness<'static, Map> {
 fn selected(harness: &mut Harness<'_, Map>) -> Option<Selection> {
     let commands = std::mem::take(&mut harness.state_mut().commands);
     commands.into_iter().find_map(|command| match command {
-        Command::Select(selection) => Some(selection),
+        UserCommand::Engine(Command::Select(selection)) => Some(selection),
         _ => None,
     })
 }
@@ -88,11 +89,7 @@ fn g_selects_a_tree_with_its_neighbours_by_the_model() {
 #[test]
 fn u_selects_all_of_one_structure_and_shift_adds_to_the_group() {
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(4));
-    let same = snapshot
-        .analysis
-        .as_ref()
-        .unwrap()
-        .of_same_structure(TreeIdx(4));
+    let same = snapshot.analysis().unwrap().of_same_structure(TreeIdx(4));
     assert!(same.len() > 4 && same.len() < 40);
     let mut harness = focused(snapshot.clone());
     let group = press(&mut harness, Modifiers::NONE, Key::U);
@@ -204,7 +201,7 @@ fn colourings_can_be_chosen_and_abnormal_trees_keep_their_shape() {
         assert!(!seen.contains(&now), "{coloring:?} looks like another");
         seen.push(now);
     }
-    let detection = harness.state().snapshot.detection.clone().unwrap();
+    let detection = harness.state().snapshot.detection().cloned().unwrap();
     for (tree, mark) in harness
         .state()
         .state
@@ -236,17 +233,18 @@ fn new_scores_change_the_marks_and_not_the_view() {
     assert_ne!(before, points::PlaneView::default());
     assert_eq!(rings(&harness), 0);
     let snapshot = demo_snapshot();
-    let map = harness.state().snapshot.map.clone();
-    let analysis = harness.state().snapshot.analysis.clone();
-    harness.state_mut().snapshot = Snapshot {
-        map,
-        analysis,
-        ..callgrove_app_tests::demo_run::with_label(
+    let ForestSnapshot { map, analysis, .. } = harness.state().snapshot.forest.clone().unwrap();
+    harness.state_mut().snapshot = changed(
+        callgrove_app_tests::demo_run::with_label(
             &snapshot,
             TreeIdx(3),
             callgrove_session::Label::Normal,
-        )
-    };
+        ),
+        |it| {
+            forest_in(it).map = map;
+            forest_in(it).analysis = analysis;
+        },
+    );
     harness.run();
     assert_eq!(rings(&harness), 1);
     assert_eq!(view(&harness), before);
@@ -273,7 +271,7 @@ fn in_a_narrow_view_every_control_is_in_the_menu() {
     harness.get_by_label("t-SNE").click();
     harness.run();
     let commands = &harness.state().commands;
-    assert_eq!(commands[..], [Command::SetMap(MapMethod::Tsne)]);
+    assert_eq!(commands[..], [Command::SetMap(MapMethod::Tsne).into()]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
 /// Draws the choice between the selected execution and the usual ones of both runs, while runs are compared. Returns
 /// whether it drew the latter.
 fn both_runs_ui(ctx: &mut ViewContext<'_>, both: &mut BothRuns, ui: &mut Ui) -> bool {
-    let comparison = ctx.snapshot.comparison.clone();
+    let comparison = ctx.snapshot.comparison().cloned();
     let Some(usual) = comparison.as_ref().and_then(|it| it.usual()) else {
         both.drawn = None;
         return false;
@@ -55,7 +55,7 @@ fn both_runs_ui(ctx: &mut ViewContext<'_>, both: &mut BothRuns, ui: &mut Ui) -> 
         .drawn
         .insert(known.unwrap_or_else(|| DrawnPair::new(pair)));
     // Selections there are of calls that the open run does not have.
-    let theme = Theme::new(ctx.theme.is_dark(), drawn.snapshot.trace.as_ref());
+    let theme = Theme::new(ctx.theme.is_dark(), drawn.snapshot.trace());
     ViewContext::alone(&drawn.snapshot, &theme, |ctx| {
         one_run_ui(ctx, &mut drawn.state, ui);
     });

@@ -2,7 +2,7 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::{DurationNs, FunctionName, Trace, WeightUnit, thousands};
-use callgrove_session::{Command, Difference, DifferenceKind, Explanation};
+use callgrove_session::{Difference, DifferenceKind, Explanation, InspectCommand};
 use callgrove_widgets::delay::Delay;
 use callgrove_widgets::phrases_ui;
 use callgrove_widgets::theme::{RADIUS, Theme};
@@ -120,7 +120,7 @@ fn finding_ui(
         let call = longest.map(|&call| shown.exec_of(call as usize));
         state.pinned = (!is_pinned).then_some(at);
         if call.is_some() {
-            ctx.send(Command::SelectCall(call));
+            ctx.send(InspectCommand::Call(call));
         }
     }
     if is_unfolded {

@@ -67,7 +67,7 @@ fn facts(ctx: &ViewContext<'_>, shown: &Shown) -> Vec<String> {
         unit.took(analysis.forest.tree(tree).duration()),
         unit.amount(analysis.median_duration)
     )];
-    if let Some(detection) = &ctx.snapshot.detection {
+    if let Some(detection) = ctx.snapshot.detection() {
         let verdict = match detection.cause(tree) {
             Some(cause) => cause.name(),
             None if detection.is_abnormal(tree) => "abnormal",

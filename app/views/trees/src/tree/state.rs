@@ -7,8 +7,8 @@ use std::sync::Arc;
 use callgrove_actions::focus::Focus;
 use callgrove_model::{CsTree, ExecRef, TreeCalls, TreeIdx};
 use callgrove_session::{
-    Analysis, Calls, Explanation, Selection, Snapshot, TreeExplanation, TreeOf, UsualPair,
-    median_duration,
+    Analysis, Calls, Explanation, ForestSnapshot, RunSnapshot, Selection, Snapshot,
+    TreeExplanation, TreeOf, UsualPair, median_duration,
 };
 use callgrove_widgets::delay::KnownDelay;
 use egui::{Pos2, Rect, Vec2};
@@ -89,12 +89,12 @@ impl DrawnPair {
             tree_names: ["AFTER", "BEFORE"].map(str::to_owned).into(),
             forest: forest.clone(),
         };
+        let calls = Arc::new(Calls::local(forest.trace()));
         Self {
             found: Arc::clone(found),
             snapshot: Snapshot {
-                calls: Some(Arc::new(Calls::local(forest.trace()))),
-                trace: Some(Arc::clone(forest.trace())),
-                analysis: Some(Arc::new(analysis)),
+                run: Some(RunSnapshot::new(calls, Arc::new([]))),
+                forest: Some(ForestSnapshot::new(Arc::new(analysis))),
                 selection: Selection::One(TreeIdx(0)),
                 explanation: Some(Arc::new(explanation)),
                 ..Snapshot::default()
@@ -333,7 +333,7 @@ impl Shown {
 
 /// Returns the calls of a tree; `None` while they are loading.
 fn calls_of(snapshot: &Snapshot, focus: &Focus, tree: TreeIdx) -> Option<TreeCalls> {
-    let calls = snapshot.calls.as_ref()?;
+    let calls = snapshot.calls()?;
     let root = focus.analysis.forest.trees()[tree.index()].root;
     calls.ask(&TreeOf(root))?.unpack(calls.trace()).ok()
 }

@@ -2,8 +2,9 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_app_tests::demo_run::{demo_snapshot, demo_trace, snapshot_of, with_focus};
+use callgrove_app_tests::{changed, forest_in, run_of};
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx, WeightUnit};
-use callgrove_session::{Calls, Command, Difference, DifferenceKind, Snapshot};
+use callgrove_session::{Calls, Difference, DifferenceKind, InspectCommand, Snapshot, UserCommand};
 use callgrove_view_tests::written;
 use callgrove_widgets::theme::Theme;
 use egui::{Key, Pos2, Rect, Ui, Vec2};
@@ -18,11 +19,11 @@ use super::ui::highlight;
 #[derive(Default)]
 struct Screen {
     state: TreeState,
-    commands: Vec<Command>,
+    commands: Vec<UserCommand>,
 }
 
 fn harness(snapshot: Snapshot, size: [f32; 2]) -> Harness<'static, Screen> {
-    let theme = Theme::new(true, snapshot.trace.as_ref());
+    let theme = Theme::new(true, snapshot.trace());
     let draw = move |ui: &mut Ui, screen: &mut Screen| {
         let mut ctx = ViewContext {
             snapshot: &snapshot,
@@ -47,7 +48,7 @@ fn focused() -> Harness<'static, Screen> {
 
 /// Returns a call of the selected tree (the fourth execution of compute on rank 0) in its lane.
 fn call(snapshot: &Snapshot, vertex: usize) -> ExecRef {
-    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
+    let forest = &snapshot.analysis().expect("it is analysed").forest;
     ExecRef {
         lane: LaneIdx(0),
         exec: forest.tree(TreeIdx(3)).exec(vertex),
@@ -94,7 +95,7 @@ fn a_click_on_a_vertex_selects_its_call() {
     let expected = call(&demo_snapshot(), 3);
     assert_eq!(
         harness.state().commands,
-        [Command::SelectCall(Some(expected))]
+        [InspectCommand::Call(Some(expected)).into()]
     );
 }
 
@@ -146,17 +147,14 @@ fn arrows_walk_the_tree_and_enter_selects_the_call() {
     let expected = call(&demo_snapshot(), 4);
     assert_eq!(
         harness.state().commands,
-        [Command::SelectCall(Some(expected))]
+        [InspectCommand::Call(Some(expected)).into()]
     );
 }
 
 #[test]
 fn the_keys_walk_on_from_the_selected_call() {
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(3));
-    let selected = Snapshot {
-        call: Some(call(&snapshot, 2)),
-        ..snapshot
-    };
+    let selected = changed(snapshot, |it| it.inspected.call = Some(call(it, 2)));
     let mut harness = harness(selected, [900.0, 500.0]);
     harness.get_by_label_contains("Call stack tree of").focus();
     harness.run();
@@ -239,7 +237,7 @@ fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_unpins_it(
     let expected = call(&demo_snapshot(), 1);
     assert_eq!(
         harness.state().commands,
-        [Command::SelectCall(Some(expected))]
+        [InspectCommand::Call(Some(expected)).into()]
     );
 }
 
@@ -254,7 +252,7 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),
-        ..callgrove_session::Analysis::clone(snapshot.analysis.as_ref().expect("it is analysed"))
+        ..callgrove_session::Analysis::clone(snapshot.analysis().expect("it is analysed"))
     };
     let explanation = snapshot.explanation.as_deref().expect("it is explained");
     let finding = Difference {
@@ -268,13 +266,11 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
         findings: vec![finding],
         ..explanation.clone()
     };
-    Snapshot {
-        calls: Some(Arc::new(Calls::local(forest.trace()))),
-        trace: Some(Arc::clone(forest.trace())),
-        analysis: Some(Arc::new(analysis)),
-        explanation: Some(Arc::new(explanation)),
-        ..snapshot
-    }
+    changed(snapshot, |it| {
+        run_of(it).calls = Arc::new(Calls::local(forest.trace()));
+        forest_in(it).analysis = Arc::new(analysis);
+        it.explanation = Some(Arc::new(explanation));
+    })
 }
 
 #[test]
@@ -436,14 +432,12 @@ fn a_vertex_of_the_other_tree_alone_selects_its_call_there() {
     let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
     let analysis = callgrove_session::Analysis {
         forest: forest.clone(),
-        ..callgrove_session::Analysis::clone(snapshot.analysis.as_ref().expect("it is analysed"))
+        ..callgrove_session::Analysis::clone(snapshot.analysis().expect("it is analysed"))
     };
-    let snapshot = Snapshot {
-        trace: Some(std::sync::Arc::clone(forest.trace())),
-        calls: Some(std::sync::Arc::new(Calls::local(forest.trace()))),
-        analysis: Some(std::sync::Arc::new(analysis)),
-        ..snapshot
-    };
+    let snapshot = changed(snapshot, |it| {
+        run_of(it).calls = std::sync::Arc::new(Calls::local(forest.trace()));
+        forest_in(it).analysis = std::sync::Arc::new(analysis);
+    });
     let mut harness = harness(snapshot, [900.0, 500.0]);
     harness.get_by_label("Compare with usual").click();
     harness.run();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::{CsTree, FunctionName, WeightUnit, thousands};
-use callgrove_session::{Command, DifferenceKind};
+use callgrove_session::{DifferenceKind, InspectCommand};
 use callgrove_widgets::{pointer_card, view_header};
 use egui::{
     Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
@@ -224,7 +224,11 @@ pub(super) fn canvas_ui(
     if shown.forces.step() {
         ui.ctx().request_repaint();
     }
-    let call = ctx.snapshot.call.and_then(|call| shown.vertex_of(call));
+    let call = ctx
+        .snapshot
+        .inspected
+        .call
+        .and_then(|call| shown.vertex_of(call));
     navigate(ui, &response, shown);
     if has_keys(ctx, &response, ui) {
         walk(ctx, shown, call, response.rect, ui);
@@ -249,8 +253,8 @@ pub(super) fn canvas_ui(
         ..highlight(ctx, shown, state.threshold, chosen)
     };
     if let Some(vertex) = hovered.filter(|_| response.clicked_by(PointerButton::Primary)) {
-        let call = shown.call_at(vertex, ctx.snapshot.call);
-        ctx.send(Command::SelectCall(Some(call)));
+        let call = shown.call_at(vertex, ctx.snapshot.inspected.call);
+        ctx.send(InspectCommand::Call(Some(call)));
     }
     canvas.paint(&highlight, hovered, &size_text(shown));
     if let Some(vertex) = hovered {
@@ -298,8 +302,8 @@ fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area:
         }
     }
     if let Some(vertex) = shown.cursor.filter(|_| is_pressed(Key::Enter)) {
-        let call = shown.call_at(vertex, ctx.snapshot.call);
-        ctx.send(Command::SelectCall(Some(call)));
+        let call = shown.call_at(vertex, ctx.snapshot.inspected.call);
+        ctx.send(InspectCommand::Call(Some(call)));
     }
     for (keys, factor) in [
         (&[Key::Plus, Key::Equals][..], ZOOM_STEP),
