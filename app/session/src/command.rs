@@ -1,5 +1,6 @@
 //! All commands that a user can send.
 
+use callgrove_edits::{LabelKey, ModelSettings};
 use callgrove_judge::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, Forest, Label, ProgramId, RunIdentity, TreeIdx};
 use callgrove_pserver::ModelInForce;
@@ -8,8 +9,6 @@ use callgrove_watch::{ExecutionDocument, WatchCommand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::label::LabelKey;
-use crate::model::ModelSettings;
 use crate::question::{ModelAnswer, TrainingAnswer};
 use crate::tree_map::MapMethod;
 use crate::viewer::{Presence, ViewerId};

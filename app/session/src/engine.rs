@@ -19,10 +19,10 @@ mod viewers;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
+use callgrove_edits::{Edit, HistoryStep};
+
 use crate::command::Command;
-use crate::edit::Edit;
 use crate::handle::SnapshotCell;
-use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::{SessionFile, is_session_file};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::TreeVerdict;
+use callgrove_edits::ModelSettings;
 use callgrove_judge::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_judge::decision::ByDesign;
 use callgrove_judge::detector::{
@@ -16,7 +17,7 @@ use callgrove_trees::function_match::MatchedFunctions;
 use callgrove_trees::suggest;
 use callgrove_trees::wl::Siblings;
 
-use crate::model::{ModelOrigin, ModelSettings};
+use crate::model::ModelOrigin;
 use crate::root::median_duration;
 use crate::snapshot::{Analysis, Suggestion};
 

@@ -24,17 +24,12 @@
 mod command;
 mod comparison;
 mod detection;
-mod edit;
 mod engine;
 mod explain;
 mod forming_map;
 mod handle;
-mod history;
 mod host;
-mod journal;
-mod label;
 mod learning;
-mod mark;
 mod model;
 mod question;
 mod root;
@@ -45,6 +40,10 @@ mod table;
 mod tree_map;
 mod viewer;
 
+pub use callgrove_edits::{
+    LabelCsvError, LabelKey, LabelOrigin, LabelRow, LabelSet, Mark, ModelSettings, ModelUse,
+    TreeKey, journal_run, label_rows,
+};
 pub use callgrove_judge::active::{Doubt, QueryStrategy};
 pub use callgrove_judge::decision::{ByDesign, DesignClass, DesignKind};
 pub use callgrove_judge::detector::{Cause, Misfit};
@@ -75,14 +74,11 @@ pub use engine::{Engine, Wake};
 pub use explain::{Explainer, design_text};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
-pub use journal::journal_run;
-pub use label::{LabelCsvError, LabelKey, LabelOrigin, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, TreeScores, analyze,
     suggest_roots,
 };
-pub use mark::Mark;
-pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};
+pub use model::{ModelOrigin, ModelTrial, RunningModels};
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, forest_of_trees, grow_forest, median_duration};
 pub use session::Session;

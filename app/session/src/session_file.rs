@@ -1,12 +1,11 @@
 //! The session file: everything that a user needs to continue elsewhere or later.
 
+use callgrove_edits::{LabelKey, SavedState};
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::edit::SavedState;
 use crate::host::Host;
-use crate::label::LabelKey;
 
 /// The version that this program writes.
 const VERSION: u32 = 3;
@@ -91,11 +90,10 @@ impl SessionFile {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_edits::{SavedLabel, TreeKey};
     use callgrove_model::{Label, ProgramId, RankId};
 
     use super::*;
-    use crate::edit::SavedLabel;
-    use crate::label::TreeKey;
 
     /// Version 1 as it was written. The format must stay readable.
     const VERSION_1: &str = r#"{

@@ -30,6 +30,7 @@ pub(super) const PURE: &[&str] = &[
     "app/evaluation_report/",
     "app/report/",
     "app/watch/",
+    "app/edits/",
     "app/session/",
     "app/wire/",
     "app/tables/",

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_edits::{
+    Edit, HistoryStep, LabelChange, LabelKey, LabelSet, Mark, ModelSettings, RootState,
+};
 use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progress, TreeIdx};
 use callgrove_query::{EventKey, TimeRange};
 
 use super::Engine;
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
-use crate::edit::{Edit, LabelChange};
-use crate::history::{HistoryStep, RootState};
-use crate::label::{LabelKey, LabelSet};
-use crate::mark::Mark;
-use crate::model::ModelSettings;
 use crate::snapshot::Severity;
 
 impl Engine {

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use callgrove_edits::{ModelInputs, ModelSettings};
 use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 use callgrove_query::TreeCauses;
@@ -13,9 +14,7 @@ use super::trial_training::TrialTraining;
 use crate::command::Selection;
 use crate::explain::Explainer;
 use crate::forming_map::FormingMap;
-use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError, SavedModel, TreeScores};
-use crate::model::ModelSettings;
 use crate::question::TrainingQuestion;
 use crate::root::grow_forest;
 use crate::snapshot::{Analysis, Detection, Explanation};

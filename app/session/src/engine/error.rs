@@ -1,10 +1,10 @@
 //! The error of a command.
 
+use callgrove_edits::LabelCsvError;
 use callgrove_model::{Cancelled, RunMismatch};
 
 use crate::comparison::COMPARED_ELSEWHERE;
 use crate::host::HostError;
-use crate::label::LabelCsvError;
 use crate::learning::LearningError;
 use crate::root::RootError;
 

@@ -1,16 +1,14 @@
 //! Carries out the steps of a command: reads and writes, trains, reports.
 
+use callgrove_edits::{ModelSettings, RootState, Stamp};
 use callgrove_model::Progress;
 
 use super::embedded_forest::EmbeddedForest;
 use super::error::CommandError;
 use super::publisher::Publisher;
 use super::state::OpenTrace;
-use crate::history::RootState;
 use crate::host::Host;
-use crate::journal::Stamp;
 use crate::learning::LearnSettings;
-use crate::model::ModelSettings;
 use crate::snapshot::Severity;
 use crate::viewer::ViewerId;
 

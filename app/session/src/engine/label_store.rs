@@ -1,11 +1,13 @@
 //! The user's work on a run: the history, and the journal that stores it.
 
+use callgrove_edits::{
+    Effects, History, HistoryStep, Journal, NewerJournal, Stamp, action_line, header_line,
+    root_line,
+};
 use callgrove_model::RunIdentity;
 
 use super::error::CommandError;
-use crate::history::{Effects, History, HistoryStep};
 use crate::host::{Host, HostError, JournalWriter, OpenJournal};
-use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, root_line};
 use crate::snapshot::Severity;
 
 /// The history of a run and its journal.

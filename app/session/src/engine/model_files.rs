@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use callgrove_edits::{Edit, ModelFile, ModelUse};
 use callgrove_judge::detector::Misfit;
 use callgrove_model::{Forest, Progress};
 
 use super::Engine;
 use super::error::CommandError;
 use super::executor::Executor;
-use crate::edit::{Edit, ModelFile};
 use crate::learning::{LearningError, SavedModel, TreeScores};
-use crate::model::ModelUse;
 use crate::question::{ModelAnswer, ModelQuestion};
 use crate::snapshot::{Detection, Severity};
 

@@ -1,6 +1,7 @@
 //! Opens traces and chooses their root functions. A new run is prepared while the old one stays open, and replaces it
 //! completely or not at all.
 
+use callgrove_edits::{Edit, HistoryStep, LabelKey, SavedState};
 use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
@@ -10,9 +11,6 @@ use super::error::CommandError;
 use super::label_store::{LabelStore, StoreNotice};
 use super::state::{OpenRun, OpenTrace, State};
 use crate::command::Selection;
-use crate::edit::{Edit, SavedState};
-use crate::history::HistoryStep;
-use crate::label::LabelKey;
 use crate::root::root_of_trees;
 use crate::session_file::SessionFile;
 use crate::snapshot::Severity;

@@ -4,6 +4,7 @@
 //! ([`HistoryStep::Ask`]), so they also wait after a crash, after undo and in a saved session. A question always covers
 //! all waiting labels, compared with the current scores.
 
+use callgrove_edits::{Edit, HistoryStep, ModelInputs, RootState};
 use callgrove_model::Progress;
 
 use super::Engine;
@@ -12,8 +13,6 @@ use super::error::CommandError;
 use super::executor::Executor;
 use super::label_store::LabelStore;
 use super::trial_training::TrialTraining;
-use crate::edit::Edit;
-use crate::history::{HistoryStep, ModelInputs, RootState};
 use crate::question::TrainingAnswer;
 use crate::snapshot::Severity;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use callgrove_edits::ModelInputs;
 use callgrove_model::{Label, TreeIdx};
 
-use crate::history::ModelInputs;
 use crate::learning::Trial;
 use crate::question::TrainingQuestion;
 use crate::snapshot::Detection;

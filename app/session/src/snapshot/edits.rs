@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use callgrove_edits::{LabelSet, Mark};
 use callgrove_model::{Label, TreeIdx};
 use serde::{Deserialize, Serialize};
-
-use crate::label::LabelSet;
-use crate::mark::Mark;
 
 /// The labels and marks of the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ mod viewers;
 
 use std::sync::Arc;
 
+use callgrove_edits::LabelOrigin;
 use callgrove_judge::decision::DesignClass;
 use callgrove_judge::detector::Cause;
 use callgrove_model::{Label, TimeNs, Trace, TreeIdx};
@@ -21,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Selection;
 use crate::comparison::ComparedWith;
-use crate::label::LabelOrigin;
 use crate::tree_map::TreeMap;
 use crate::viewer::ViewerId;
 

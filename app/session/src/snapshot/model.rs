@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use callgrove_edits::ModelSettings;
 use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_model::TreeIdx;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelSettings, RunningModels};
+use crate::model::RunningModels;
 use crate::question::{ModelQuestion, TrainingQuestion};
 
 /// The settings of the model, the questions that it asks the user, and the models of a running job.

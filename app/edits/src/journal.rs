@@ -56,41 +56,41 @@ struct StampedEntry {
 
 /// Time and author of an action, and the model on screen.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     /// Time since the epoch.
-    pub(crate) at_ns: TimeNs,
+    pub at_ns: TimeNs,
     /// Login name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) who: Option<String>,
+    pub who: Option<String>,
     /// The model: its file, or a hash of its scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
 }
 
 /// The content of a journal.
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
+pub struct Journal {
     /// The user's work.
-    pub(crate) history: History,
+    pub history: History,
     /// The root function that was shown last.
-    pub(crate) root: Option<String>,
+    pub root: Option<String>,
     /// Unreadable lines: number from 1, and cause.
-    pub(crate) unreadable: Vec<(usize, String)>,
+    pub unreadable: Vec<(usize, String)>,
     /// True if a line has the version that this program writes.
-    pub(crate) is_current: bool,
+    pub is_current: bool,
     /// True if a line names the run.
-    pub(crate) has_run: bool,
+    pub has_run: bool,
 }
 
 /// A journal of a version that this program cannot read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct NewerJournal {
+pub struct NewerJournal {
     /// The version.
-    pub(crate) version: u64,
+    pub version: u64,
 }
 
 /// Returns the first line of a journal.
-pub(crate) fn header_line(source: &str, run: &RunIdentity) -> String {
+pub fn header_line(source: &str, run: &RunIdentity) -> String {
     line(&Entry::Journal {
         version: VERSION,
         source: source.to_owned(),
@@ -111,7 +111,7 @@ pub fn journal_run(line: &str) -> Option<RunIdentity> {
 }
 
 /// Returns the line for the root function that is shown.
-pub(crate) fn root_line(root: &str, stamp: Stamp) -> String {
+pub fn root_line(root: &str, stamp: Stamp) -> String {
     line(&StampedEntry {
         stamp,
         root: None,
@@ -120,7 +120,7 @@ pub(crate) fn root_line(root: &str, stamp: Stamp) -> String {
 }
 
 /// Returns the line of an action.
-pub(crate) fn action_line(action: &HistoryStep, stamp: Stamp) -> String {
+pub fn action_line(action: &HistoryStep, stamp: Stamp) -> String {
     let (root, entry) = match action {
         HistoryStep::Edit { root, edit } => (root.clone(), Entry::Edit(edit.clone())),
         HistoryStep::Undo => (None, Entry::Undo),
@@ -139,7 +139,7 @@ impl Journal {
     ///
     /// # Errors
     /// A newer program wrote to the journal, so the meaning of its lines is unknown.
-    pub(crate) fn replay(lines: &[String]) -> Result<Self, NewerJournal> {
+    pub fn replay(lines: &[String]) -> Result<Self, NewerJournal> {
         let mut journal = Self::default();
         for (at, line) in lines.iter().enumerate() {
             let value = serde_json::from_str(line).unwrap_or(Value::Null);

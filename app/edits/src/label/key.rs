@@ -52,7 +52,7 @@ impl LabelKey {
         }
     }
 
-    pub(crate) fn program(&self) -> &ProgramId {
+    pub fn program(&self) -> &ProgramId {
         match self {
             Self::Tree(key) => &key.program,
             Self::Event(key) => &key.program,

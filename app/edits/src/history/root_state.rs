@@ -33,7 +33,7 @@ pub(super) struct ModelChoice {
 
 /// The user's work on the forest of one root function.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct RootState {
+pub struct RootState {
     pub(super) label_states: BTreeMap<LabelKey, LabelState>,
     /// Keys whose labels wait to be trained.
     pub(super) untrained: BTreeSet<LabelKey>,
@@ -42,15 +42,15 @@ pub(crate) struct RootState {
 
 /// Everything that determines the scores and the list of a forest. Equal inputs give equal lists.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct ModelInputs {
+pub struct ModelInputs {
     /// Labels to train with, shape `[n_trees]`.
-    pub(crate) labels: Vec<Option<Label>>,
+    pub labels: Vec<Option<Label>>,
     /// A model file whose scores are shown instead of those of the trained model.
-    pub(crate) file: Option<ModelFile>,
+    pub file: Option<ModelFile>,
     /// Settings of the trained model; `None` are the defaults.
-    pub(crate) settings: Option<ModelSettings>,
+    pub settings: Option<ModelSettings>,
     /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
-    pub(crate) held: Vec<Option<Label>>,
+    pub held: Vec<Option<Label>>,
 }
 
 /// Label states and a choice that replace others.
@@ -90,7 +90,7 @@ impl LabelState {
 
 impl ModelInputs {
     /// Returns whether both inputs give the same model. The lists may differ.
-    pub(crate) fn is_same_model(&self, other: &Self) -> bool {
+    pub fn is_same_model(&self, other: &Self) -> bool {
         self.labels == other.labels && self.file == other.file && self.settings == other.settings
     }
 }
@@ -103,23 +103,23 @@ impl Default for RootState {
 
 impl RootState {
     /// Returns the label that a user gave.
-    pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
+    pub fn label(&self, key: LabelKey) -> Option<Label> {
         self.label_states.get(&key)?.given
     }
 
     /// Returns all labels that users gave.
-    pub(crate) fn labels(&self) -> LabelSet {
+    pub fn labels(&self) -> LabelSet {
         let given = self.label_states.iter().filter_map(LabelState::given_to);
         given.collect()
     }
 
     /// Returns the number of labels given, changed or removed since the last training, without those that are held.
-    pub(crate) fn num_untrained(&self) -> usize {
+    pub fn num_untrained(&self) -> usize {
         self.untrained.len()
     }
 
     /// Returns the number of labels that apply to their executions only.
-    pub(crate) fn num_held(&self) -> usize {
+    pub fn num_held(&self) -> usize {
         let label_states = self.label_states.values();
         label_states
             .filter(|label_state| label_state.is_held)
@@ -127,22 +127,22 @@ impl RootState {
     }
 
     /// Returns whether the labels that wait to be trained wait for the answer to a question.
-    pub(crate) fn is_asking(&self) -> bool {
+    pub fn is_asking(&self) -> bool {
         self.choice.is_asking
     }
 
     /// Returns whether the model is trained after every label.
-    pub(crate) fn auto_train(&self) -> bool {
+    pub fn auto_train(&self) -> bool {
         self.choice.auto_train
     }
 
     /// Returns the settings of the trained model; `None` are the defaults.
-    pub(crate) fn settings(&self) -> Option<ModelSettings> {
+    pub fn settings(&self) -> Option<ModelSettings> {
         self.choice.settings
     }
 
     /// Returns the inputs of the scores of a forest.
-    pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
+    pub fn model_inputs(&self, forest: &Forest) -> ModelInputs {
         ModelInputs {
             labels: by_tree(forest, |key| self.label_states.get(&key)?.learned),
             file: self.choice.file.clone(),
@@ -152,7 +152,7 @@ impl RootState {
     }
 
     /// Returns the inputs as they would be if all waiting labels were trained.
-    pub(crate) fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
+    pub fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
         let label = |key| {
             let label_state = self.label_states.get(&key)?;
             if label_state.is_waiting() {
@@ -170,7 +170,7 @@ impl RootState {
     }
 
     /// Returns the trees with held labels, ascending.
-    pub(crate) fn held_trees(&self, forest: &Forest) -> Arc<[TreeIdx]> {
+    pub fn held_trees(&self, forest: &Forest) -> Arc<[TreeIdx]> {
         let held = self.held(forest);
         let held = held.iter().enumerate().filter(|(_, held)| held.is_some());
         held.map(|(tree, _)| TreeIdx::from_index(tree)).collect()
@@ -189,7 +189,7 @@ impl RootState {
     }
 
     /// Returns the state in the form in which it is saved.
-    pub(crate) fn save(&self) -> SavedState {
+    pub fn save(&self) -> SavedState {
         let saved = |(key, label_state): (&LabelKey, &LabelState)| {
             Some(SavedLabel {
                 key: *key,

@@ -13,7 +13,7 @@ use crate::model::{ModelSettings, ModelUse};
 /// A change of the user's work, as stored in the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Edit {
+pub enum Edit {
     /// Labels given or removed.
     SetLabels(Vec<LabelChange>),
     /// Trains the model with all labels given so far.
@@ -40,64 +40,64 @@ pub(crate) enum Edit {
 
 /// A label given or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct LabelChange {
+pub struct LabelChange {
     /// The labelled tree or execution.
     #[serde(flatten)]
-    pub(crate) key: LabelKey,
+    pub key: LabelKey,
     /// The label; `None` removes it.
-    pub(crate) label: Option<Label>,
+    pub label: Option<Label>,
 }
 
 /// A model file and how it is used.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ModelFile {
+pub struct ModelFile {
     /// Path of the file.
-    pub(crate) path: String,
+    pub path: String,
     /// Use of the model; it may be used although it does not fit.
-    pub(crate) fit: ModelUse,
+    pub fit: ModelUse,
 }
 
 /// The user's work as stored in files. Missing fields have their defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedState {
+pub struct SavedState {
     #[serde(default)]
-    pub(crate) labels: Vec<SavedLabel>,
+    pub labels: Vec<SavedLabel>,
     #[serde(default)]
-    pub(crate) auto_train: bool,
+    pub auto_train: bool,
     #[serde(default)]
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// Use of the model file. Since version 3.
     #[serde(default, skip_serializing_if = "ModelUse::is_as_made")]
-    pub(crate) model_use: ModelUse,
+    pub model_use: ModelUse,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) settings: Option<ModelSettings>,
+    pub settings: Option<ModelSettings>,
     /// True if an untrained edit waits for the user's answer. Since version 3.
     #[serde(default, skip_serializing_if = "is_off")]
-    pub(crate) asking: bool,
+    pub asking: bool,
     /// The marks of the run; `None` leaves them unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) marks: Option<Vec<Mark>>,
+    pub marks: Option<Vec<Mark>>,
 }
 
 /// A label of a saved state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct SavedLabel {
+pub struct SavedLabel {
     #[serde(flatten)]
-    pub(crate) key: LabelKey,
-    pub(crate) label: Label,
+    pub key: LabelKey,
+    pub label: Label,
     /// True if the model has been trained with it.
-    pub(crate) trained: bool,
+    pub trained: bool,
     /// True if it applies to its execution only. Since version 3.
     #[serde(default, skip_serializing_if = "is_off")]
-    pub(crate) held: bool,
+    pub held: bool,
     /// Author, if known. Older files lack it, and older programs ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) by: Option<Arc<str>>,
+    pub by: Option<Arc<str>>,
     /// Time since the epoch, if known. As the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) at_ns: Option<TimeNs>,
+    pub at_ns: Option<TimeNs>,
 }
 
 #[expect(
@@ -110,7 +110,7 @@ fn is_off(flag: &bool) -> bool {
 
 impl ModelFile {
     /// Returns a file that must fit.
-    pub(crate) fn as_made(path: String) -> Self {
+    pub fn as_made(path: String) -> Self {
         Self {
             path,
             fit: ModelUse::AsMade,
@@ -120,7 +120,7 @@ impl ModelFile {
 
 impl Edit {
     /// Returns whether the edit trains the model, so that the user is asked first if the training changes many results.
-    pub(crate) fn trains(&self) -> bool {
+    pub fn trains(&self) -> bool {
         matches!(
             self,
             Self::SetLabels(_) | Self::Train | Self::AutoTrain(true) | Self::LearnHeld
@@ -128,7 +128,7 @@ impl Edit {
     }
 
     /// Returns the text for what is kept when the training after the edit is cancelled.
-    pub(crate) fn kept_text(&self) -> &'static str {
+    pub fn kept_text(&self) -> &'static str {
         match self {
             Self::SetLabels(changes) if num_labelled(changes) == 1 => "The label is kept",
             Self::SetLabels(_) => "The labels are kept",

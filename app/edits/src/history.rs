@@ -2,7 +2,7 @@
 
 mod root_state;
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::label::{LabelKey, LabelOrigin, LabelSet};
 use crate::mark::Mark;
 
 use root_state::{LabelState, RootValues, UNEDITED};
-pub(crate) use root_state::{ModelInputs, RootState};
+pub use root_state::{ModelInputs, RootState};
 
 /// The user's work on a run, with the edits to undo and to redo.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub struct History {
     roots: BTreeMap<Arc<str>, RootState>,
     marks: BTreeMap<u64, Mark>,
     undo_steps: Vec<UndoStep>,
@@ -31,7 +31,7 @@ pub(crate) struct History {
 
 /// An action on a history, as stored in the journal.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum HistoryStep {
+pub enum HistoryStep {
     /// An edit.
     Edit {
         /// The root function that it concerns, if any.
@@ -49,9 +49,9 @@ pub(crate) enum HistoryStep {
 
 /// The changes that an action made.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Effects {
+pub struct Effects {
     /// The root function whose labels or model changed.
-    pub(crate) root: Option<Arc<str>>,
+    pub root: Option<Arc<str>>,
 }
 
 /// An edit, done or undone: its description, and the values that reverse it.
@@ -73,12 +73,12 @@ struct StepValues {
 
 impl History {
     /// Returns the work on the forest of a root function.
-    pub(crate) fn of_root(&self, root: &str) -> &RootState {
+    pub fn of_root(&self, root: &str) -> &RootState {
         self.roots.get(root).unwrap_or(&UNEDITED)
     }
 
     /// Sets the author and the time of the edits that follow, as far as known.
-    pub(crate) fn with_origin(&mut self, author: Option<&str>, at: Option<TimeNs>) -> &mut Self {
+    pub fn with_origin(&mut self, author: Option<&str>, at: Option<TimeNs>) -> &mut Self {
         let by = author.map(|author| match self.authors.get(author) {
             Some(known) => Arc::clone(known),
             None => Arc::from(author),
@@ -89,14 +89,14 @@ impl History {
     }
 
     /// Returns the labels of records, whatever their functions.
-    pub(crate) fn record_labels(&self) -> LabelSet {
+    pub fn record_labels(&self) -> LabelSet {
         let label_states = self.roots.values().flat_map(|state| &state.label_states);
         let of_records = label_states.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
         of_records.filter_map(LabelState::given_to).collect()
     }
 
     /// Returns the number of labels of all root functions.
-    pub(crate) fn num_labels(&self) -> usize {
+    pub fn num_labels(&self) -> usize {
         let label_states = self
             .roots
             .values()
@@ -107,12 +107,12 @@ impl History {
     }
 
     /// Returns the marks, in order of their numbers.
-    pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark> {
+    pub fn marks(&self) -> impl Iterator<Item = &Mark> {
         self.marks.values()
     }
 
     /// Returns whether an action is possible.
-    pub(crate) fn can_apply(&self, action: &HistoryStep) -> bool {
+    pub fn can_apply(&self, action: &HistoryStep) -> bool {
         match action {
             HistoryStep::Edit { .. } => true,
             HistoryStep::Undo => !self.undo_steps.is_empty(),
@@ -122,7 +122,7 @@ impl History {
     }
 
     /// Carries out an action. Undo and redo without an edit to apply do nothing.
-    pub(crate) fn apply(&mut self, action: &HistoryStep) -> Effects {
+    pub fn apply(&mut self, action: &HistoryStep) -> Effects {
         match action {
             HistoryStep::Edit { root, edit } => {
                 self.redo_steps.clear();
@@ -135,7 +135,7 @@ impl History {
     }
 
     /// Carries out an action of a journal of version 1, in which each root function has its own undo and redo.
-    pub(crate) fn apply_in_root(&mut self, root: &str, action: &HistoryStep) {
+    pub fn apply_in_root(&mut self, root: &str, action: &HistoryStep) {
         let is_in_root = |step: &UndoStep| step.root.as_deref() == Some(root);
         match action {
             HistoryStep::Edit { edit, .. } => {
@@ -150,7 +150,7 @@ impl History {
     }
 
     /// Returns the state of a root function before the last edit, if that edit trained the model without an answer.
-    pub(crate) fn before_training(&self, root: &str) -> Option<RootState> {
+    pub fn before_training(&self, root: &str) -> Option<RootState> {
         let last = self
             .undo_steps
             .last()
@@ -164,19 +164,19 @@ impl History {
     }
 
     /// Marks the last edit as one of a version that did not ask.
-    pub(crate) fn clear_training(&mut self) {
+    pub fn clear_training(&mut self) {
         if let Some(last) = self.undo_steps.last_mut() {
             last.has_trained = false;
         }
     }
 
     /// Returns a description of the edit to undo, for a user who views `root`.
-    pub(crate) fn undo_text(&self, root: Option<&str>) -> Option<String> {
+    pub fn undo_text(&self, root: Option<&str>) -> Option<String> {
         self.undo_steps.last().map(|step| step.text(root))
     }
 
     /// Returns a description of the edit to redo.
-    pub(crate) fn redo_text(&self, root: Option<&str>) -> Option<String> {
+    pub fn redo_text(&self, root: Option<&str>) -> Option<String> {
         self.redo_steps.last().map(|step| step.text(root))
     }
 

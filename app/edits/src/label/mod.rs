@@ -30,10 +30,10 @@ pub struct LabelOrigin {
 }
 
 /// A label with its key and its origin.
-pub(crate) struct GivenLabel {
-    pub(crate) key: LabelKey,
-    pub(crate) label: Label,
-    pub(crate) origin: LabelOrigin,
+pub struct GivenLabel {
+    pub key: LabelKey,
+    pub label: Label,
+    pub origin: LabelOrigin,
 }
 
 /// A compact form of [`LabelSet`] that stores each author once.
@@ -143,7 +143,7 @@ impl LabelSet {
     }
 
     /// Returns the key of a tree's label in this set, as [`LabelSet::by_tree`] looks it up.
-    pub(crate) fn key_of(&self, forest: &Forest, tree: TreeIdx) -> LabelKey {
+    pub fn key_of(&self, forest: &Forest, tree: TreeIdx) -> LabelKey {
         let record = EventKey::of(forest, tree).into();
         if self.labels.contains_key(&record) {
             record
@@ -153,7 +153,7 @@ impl LabelSet {
     }
 
     /// Copies a label with its origin from another set.
-    pub(crate) fn take_over(&mut self, key: LabelKey, others: &Self, of: LabelKey) {
+    pub fn take_over(&mut self, key: LabelKey, others: &Self, of: LabelKey) {
         if let Some(given) = others.labels.get(&of) {
             self.labels.insert(key, given.clone());
         }
@@ -240,10 +240,7 @@ impl FromIterator<GivenLabel> for LabelSet {
 }
 
 /// Returns the result of `get` for each tree, shape `[n_trees]`. The record of a tree takes precedence.
-pub(crate) fn by_tree(
-    forest: &Forest,
-    get: impl Fn(LabelKey) -> Option<Label>,
-) -> Vec<Option<Label>> {
+pub fn by_tree(forest: &Forest, get: impl Fn(LabelKey) -> Option<Label>) -> Vec<Option<Label>> {
     (0..forest.len())
         .map(TreeIdx::from_index)
         .map(|tree| {
