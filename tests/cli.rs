@@ -23,7 +23,7 @@ fn info_prints_the_figures_of_the_example_trace() -> Result<()> {
         "7,216 counter samples",
         "The tracer wrote its own data 8 times, 4.496 ms in all",
         "No warnings: the trace is complete",
-        "Note: 120 receives report another size than their sends, such as that of the posted buffer",
+        "Note: receives report another size than their sends, such as that of the posted buffer; that of the send is used (120 times)",
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
     }

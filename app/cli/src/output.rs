@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use callgrove_export::printable;
-use callgrove_model::{Progress, Warnings, thousands};
+use callgrove_model::{Progress, Warnings, count_of};
 use tracing::Level;
 
 use crate::log_lines::write_line;
@@ -61,9 +61,9 @@ pub(crate) fn print_damage(warnings: &Warnings) {
             .rank
             .map_or_else(String::new, |rank| format!("rank {rank}: "));
         warn(&format!(
-            "{rank}{} ({} times; first {})",
+            "{rank}{} ({}; first {})",
             warning.kind,
-            thousands(warning.count),
+            count_of(warning.count, "time"),
             warning.first.since(None)
         ));
     }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
 use anyhow::anyhow;
-use callgrove_model::{Warnings, thousands};
+use callgrove_model::{Warnings, count_of};
 use pyo3::exceptions::{
     PyException, PyFileNotFoundError, PyOSError, PyPermissionError, PyUserWarning,
 };
@@ -55,9 +55,9 @@ pub(crate) fn warn_of_damage(py: Python<'_>, warnings: &Warnings) -> PyResult<()
             .rank
             .map_or_else(String::new, |rank| format!("rank {rank}: "));
         let text = format!(
-            "{rank}{} ({} times; first {})",
+            "{rank}{} ({}; first {})",
             warning.kind,
-            thousands(warning.count),
+            count_of(warning.count, "time"),
             warning.first.since(None)
         );
         // A text of a file may contain zero bytes.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use callgrove_headless::{LocalHost, default_folder};
-use callgrove_model::{DurationNs, Label, TreeIdx, thousands};
+use callgrove_model::{DurationNs, Label, TreeIdx, count_of, thousands};
 use callgrove_query::RunPatterns;
 use callgrove_session::{
     Command, Host as _, TrainingAnswer, grow_forest, median_duration, tree_rows,
@@ -383,10 +383,10 @@ impl PyRun {
         let duration = span.map_or(DurationNs::ZERO, |(begin, end)| DurationNs(end.0 - begin.0));
         let amount = trace.unit.amount(duration);
         format!(
-            "<callgrove.Run {}: {} ranks, {} calls, {amount}>",
+            "<callgrove.Run {}: {}, {}, {amount}>",
             self.0.source,
-            thousands(trace.ranks().len()),
-            thousands(trace.num_executions()),
+            count_of(trace.ranks().len(), "rank"),
+            count_of(trace.num_executions(), "call"),
         )
     }
 }

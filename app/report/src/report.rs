@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, thousands};
+use callgrove_model::{
+    DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, count_of, thousands,
+};
 use callgrove_query::{Incident, RunCauses};
 use callgrove_session::{
     Calls, Detection, LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, listed_rows,
@@ -263,10 +265,10 @@ fn quality(trace: &Trace) -> Vec<String> {
             1 => format!(" on rank {}", shown.join("")),
             _ => format!(" on ranks {}{more}", shown.join(", ")),
         };
-        format!("{kind}: {count} times{ranks}; first {first}")
+        format!("{kind}: {}{ranks}; first {first}", count_of(count, "time"))
     });
     let notes = trace.warnings.notes().into_iter();
-    let notes = notes.map(|(kind, count)| format!("{kind}: {count} times"));
+    let notes = notes.map(|(kind, count)| format!("{kind}: {}", count_of(count, "time")));
     damage.chain(notes).collect()
 }
 

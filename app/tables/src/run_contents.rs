@@ -200,40 +200,43 @@ impl RunContents<'_> {
         writeln!(out, "  Run: {} ({})", trace.identity, trace.identity.id())?;
         writeln!(
             out,
-            "  {} ranks, {} threads, {} I/O steps, duration {}",
-            num(trace.ranks().len()),
-            num(trace.lanes.len()),
-            num(trace.num_steps as usize),
+            "  {}, {}, {}, duration {}",
+            count_of(trace.ranks().len(), "rank"),
+            count_of(trace.lanes.len(), "thread"),
+            count_of(trace.num_steps, "I/O step"),
             totals.span
         )?;
         writeln!(
             out,
-            "  {} calls of {} functions, up to {} deep",
-            num(trace.num_executions()),
-            num(functions(trace).len()),
+            "  {} of {}, up to {} deep",
+            count_of(trace.num_executions(), "call"),
+            count_of(functions(trace).len(), "function"),
             totals.deepest
         )?;
         writeln!(
             out,
-            "  {} SEND, {} RECV, {} matched; {} counter samples",
+            "  {} SEND, {} RECV, {} matched; {}",
             num(totals.num_sends),
             num(totals.num_recvs),
             num(trace.messages.len()),
-            num(totals.num_counters)
+            count_of(totals.num_counters, "counter sample")
         )?;
         if !(trace.launches.is_empty() && trace.collectives.is_empty()) {
             writeln!(
                 out,
-                "  {} launches of work on GPUs; {} calls in collectives of a known communicator",
-                num(trace.launches.len()),
-                num(trace.collectives.len())
+                "  {} of work on GPUs; {} in collectives of a known communicator",
+                match trace.launches.len() {
+                    1 => "1 launch".to_owned(),
+                    several => format!("{} launches", num(several)),
+                },
+                count_of(trace.collectives.len(), "call")
             )?;
         }
         if !trace.writes.is_empty() {
             writeln!(
                 out,
-                "  The tracer wrote its own data {} times, {} in all",
-                num(trace.writes.len()),
+                "  The tracer wrote its own data {}, {} in all",
+                count_of(trace.writes.len(), "time"),
                 totals.written
             )?;
         }
@@ -319,7 +322,7 @@ fn print_metadata(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
         let first = values.next().copied().unwrap_or_default();
         match values.count() {
             0 => writeln!(out, "  {key}: {first}")?,
-            others => writeln!(out, "  {key}: {first} (and {others} others)")?,
+            num_more => writeln!(out, "  {key}: {first} (and {num_more} more)")?,
         }
     }
     Ok(())
@@ -382,7 +385,7 @@ fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
         table.print(out, 2)?;
     }
     for (kind, count) in trace.warnings.notes() {
-        writeln!(out, "\nNote: {} {kind}", thousands(count))?;
+        writeln!(out, "\nNote: {kind} ({})", count_of(count, "time"))?;
     }
     Ok(())
 }

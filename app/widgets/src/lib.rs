@@ -35,6 +35,6 @@ pub use header::{
 pub use key_button::KeyButton;
 pub use label_buttons::label_buttons;
 pub use legend::{LegendItem, LegendMark, ViewNotes, legend_ui};
-pub use number::{count_of, score_text};
+pub use number::score_text;
 pub use phrases::phrases_ui;
 pub use pointer_card::{pointer_card, pointer_card_of};

@@ -1,12 +1,4 @@
-//! Formatting of numbers.
-
-use callgrove_model::thousands;
-
-/// Formats a count with its noun: `1 tree`, `5,792 trees`.
-pub fn count_of(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(count))
-}
+//! Formatting of decision values.
 
 /// Formats a signed decision value with three significant digits: `−0.0123`, `+1.2`, `0`.
 pub fn score_text(score: f64) -> String {
@@ -24,13 +16,6 @@ pub fn score_text(score: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_their_noun() {
-        assert_eq!(count_of(1, "tree"), "1 tree");
-        assert_eq!(count_of(5_792, "tree"), "5,792 trees");
-        assert_eq!(count_of(0, "tree"), "0 trees");
-    }
 
     #[test]
     fn scores_show_their_sign_at_every_size() {

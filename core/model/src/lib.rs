@@ -78,7 +78,7 @@ pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
 pub use relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
-pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, thousands};
+pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, count_of, thousands};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

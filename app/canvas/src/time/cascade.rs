@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use callgrove_model::count_of;
 use callgrove_model::{ExecRef, LaneIdx, TimeNs};
 use callgrove_session::{Cascade, CascadeStep, DelayRole, RootCause, TimesOf};
 use callgrove_widgets::delay::kind_text;
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::{RADIUS, Theme};
-use callgrove_widgets::{SIGN_WIDTH, count_of, paint_kind, paint_role, pointer_card};
+use callgrove_widgets::{SIGN_WIDTH, paint_kind, paint_role, pointer_card};
 use egui::{
     Color32, FontId, Galley, PopupAnchor, Pos2, Rangef, Rect, Response, Shape, Stroke, StrokeKind,
     Ui, Vec2,

@@ -1,8 +1,9 @@
 //! Tooltips of the call, message or mark under the pointer.
 
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace, tag_text};
 use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, PatternList};
-use callgrove_widgets::{count_of, pointer_card_of};
+use callgrove_widgets::pointer_card_of;
 use egui::{PopupAnchor, Response, Ui};
 
 use super::axis::relative_time;

@@ -1,8 +1,8 @@
 //! The timeline canvas as a widget.
 
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, thousands};
 use callgrove_session::{RowQuery, TimeRange};
-use callgrove_widgets::count_of;
 use egui::containers::scroll_area::{DragScroll, ScrollSource};
 use egui::{Key, Pos2, Rangef, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 

@@ -111,8 +111,10 @@ impl ConfigFile {
                 "no --config is given; --print shows all settings".to_owned()
             }
             path => format!(
-                "{} configures {num_commands} commands, and sets {num_common} common options",
-                path.display()
+                "{} configures {}, and sets {}",
+                path.display(),
+                count_of(num_commands, "command"),
+                count_of(num_common, "common option")
             ),
         }
     }

@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
     pub(crate) provdb: ProvDbArgs,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
-    /// Serve the live overview on this address, for `callgrove monitor`; port 0 selects a free port
+    /// Serve the live overview on this address, for `callgrove open`; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub(crate) struct PserverArgs {
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
     /// Provenance database that the AD instances write, a folder or URL. The statistics and models of the run are saved
-    /// there, and `callgrove monitor` finds the anomalies there
+    /// there, and `callgrove open` finds the anomalies there
     #[arg(long, value_name = "FOLDER|URL")]
     pub(crate) provdb: Option<String>,
     #[command(flatten)]

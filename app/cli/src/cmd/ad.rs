@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status};
-use callgrove_model::thousands;
+use callgrove_model::{count_of, thousands};
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::ModelExchange;
@@ -103,7 +103,7 @@ pub(super) fn follow(
         warn("stopped before the end: the results cover the time until then");
     }
     for (kind, count) in status.warnings.notes() {
-        warn(&format!("note: {} {kind}", thousands(count)));
+        warn(&format!("note: {kind} ({})", count_of(count, "time")));
     }
     print_damage(&status.warnings);
     Ok(status)
@@ -157,15 +157,18 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
         }
         SummaryFormat::Table => writeln!(
             out,
-            "{} steps{}, {} function events, {} executions, {} anomalies{}; {} documents ({:.1} MB) in {seconds:.2} s",
-            thousands(status.num_steps),
+            "{}{}, {}, {}, {}{}; {} ({:.1} MB) in {seconds:.2} s",
+            count_of(status.num_steps, "step"),
             match status.num_known_steps {
                 0 => String::new(),
                 known => format!(" ({} recorded before)", thousands(known)),
             },
-            thousands(status.num_events),
-            thousands(status.num_executions),
-            thousands(status.num_anomalies),
+            count_of(status.num_events, "function event"),
+            count_of(status.num_executions, "execution"),
+            match status.num_anomalies {
+                1 => "1 anomaly".to_owned(),
+                several => format!("{} anomalies", thousands(several)),
+            },
             match (status.num_trees, status.num_abnormal_trees) {
                 (0, _) => String::new(),
                 (all, abnormal) => format!(
@@ -174,7 +177,7 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
                     thousands(all)
                 ),
             },
-            thousands(status.stored.num_documents),
+            count_of(status.stored.num_documents, "document"),
             status.stored.num_bytes as f64 / 1e6,
         ),
     })

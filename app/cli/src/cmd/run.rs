@@ -205,7 +205,7 @@ fn listen(
     };
     write_line(
         Level::INFO,
-        &format!("watch it with: callgrove monitor {url}{or_page}"),
+        &format!("watch it with: callgrove open {url}{or_page}"),
     );
     Ok(Some(server))
 }

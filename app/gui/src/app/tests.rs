@@ -526,7 +526,9 @@ fn warnings_of_the_trace_are_listed_and_tracer_conventions_are_notes() {
     window
         .harness
         .get_by_label("first: rank 1, tag 7 to rank 9");
-    window.harness.get_by_label_contains("Note: 6,880 receives");
+    window
+        .harness
+        .get_by_label_contains("Note: receives report another size");
 }
 
 #[test]

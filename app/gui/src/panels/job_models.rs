@@ -1,9 +1,9 @@
 //! Models of the running job: the versions in force, a trial of another one, and its publication.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_model::thousands;
 use callgrove_session::{Command, ModelInForce, ModelTrial, RunningModels, TreeModelInfo};
-use callgrove_widgets::count_of;
 use egui::{RichText, TextEdit, Ui};
 
 /// Maximum number of listed versions, the newest ones.

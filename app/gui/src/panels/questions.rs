@@ -2,11 +2,12 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::{Action, KeyMap};
+use callgrove_model::count_of;
 use callgrove_model::{FunctionName, thousands};
 use callgrove_session::{
     Command, ModelAnswer, ModelOrigin, ModelQuestion, TrainingAnswer, TrainingQuestion,
 };
-use callgrove_widgets::{KeyButton, count_of};
+use callgrove_widgets::KeyButton;
 use egui::{Frame, Label, Margin, Panel, RichText, Role, Ui, WidgetInfo};
 
 /// Draws a bar for each open question.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use callgrove_actions::Action;
 use callgrove_actions::context::ViewContext;
-use callgrove_model::{WarningKind, thousands};
+use callgrove_model::count_of;
+use callgrove_model::{WarningKind, count_of};
 use callgrove_session::{Calls, Work};
-use callgrove_widgets::count_of;
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
@@ -184,7 +184,7 @@ impl TraceProblems {
             damage.num_ranks += usize::from(warning.rank.is_some());
         }
         let notes = trace.warnings.notes().into_iter();
-        let notes = notes.map(|(kind, count)| format!("{} {kind}", thousands(count as usize)));
+        let notes = notes.map(|(kind, count)| format!("{kind} ({})", count_of(count, "time")));
         Self {
             calls: Arc::clone(calls),
             damage: by_kind.into_values().collect(),

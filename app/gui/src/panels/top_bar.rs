@@ -2,10 +2,10 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::{ACTIONS, Action, KeyMap, LayoutName, Menu};
+use callgrove_model::count_of;
 use callgrove_model::thousands;
 use callgrove_session::Snapshot;
 use callgrove_watch::{Connection, Scope, WatchCommand};
-use callgrove_widgets::count_of;
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::RootChooser;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::{Action, FilePurpose};
+use callgrove_model::count_of;
 use callgrove_model::thousands;
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use callgrove_tree_views::candidates::CandidatesState;
-use callgrove_widgets::{KeyButton, count_of, view_header};
+use callgrove_widgets::{KeyButton, view_header};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
 use super::code_link::code_link;

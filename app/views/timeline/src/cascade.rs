@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
+use callgrove_model::count_of;
 use callgrove_session::{Analysis, Cascade, RunCauses, Snapshot};
 use callgrove_widgets::theme::Theme;
-use callgrove_widgets::{SIGN_WIDTH, count_of, paint_kind};
+use callgrove_widgets::{SIGN_WIDTH, paint_kind};
 use egui::Ui;
 
 /// Width from which the switch names the rank where the delay began, in points.

@@ -2,10 +2,11 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::write_legend_ui;
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ExecRef};
 use callgrove_session::{RankFilter, RankSort};
 use callgrove_widgets::text::round_duration;
-use callgrove_widgets::{count_of, view_header};
+use callgrove_widgets::view_header;
 use egui::{ComboBox, TextEdit, Ui};
 
 use super::cascade::cascade_ui;

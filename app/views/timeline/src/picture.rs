@@ -2,9 +2,10 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::relative_time;
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, thousands};
+use callgrove_widgets::ViewNotes;
 use callgrove_widgets::text::round_duration;
-use callgrove_widgets::{ViewNotes, count_of};
 use egui::Ui;
 
 use super::state::{ShownRun, TimelineState};

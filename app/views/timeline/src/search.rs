@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ExecRef, FuncId};
 use callgrove_session::{
     CallOf, Calls, CallsNamed, CallsOfFunction, FoundCalls, SpanIndex, TimeRange,
 };
-use callgrove_widgets::count_of;
 use egui::{Key, Response, TextEdit, Ui};
 
 /// The search and its matches.

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use callgrove_canvas::time::{LaneCanvas, Window, relative_time};
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ExecRef, FuncId, FunctionName, Trace, thousands};
 use callgrove_session::{
     CallsOfFunction, DurationHistogram, FoundCalls, FunctionTotals, SpanIndex, TimeRange, TotalsOf,
 };
 use callgrove_widgets::theme::Theme;
-use callgrove_widgets::{count_of, view_header};
+use callgrove_widgets::view_header;
 use egui::{Grid, Mesh, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 /// Number of bins of the histogram.

@@ -3,8 +3,8 @@
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{GUTTER, Window, span};
 use callgrove_model::TimeNs;
+use callgrove_model::count_of;
 use callgrove_session::{Command, Label, Selection, Span};
-use callgrove_widgets::count_of;
 use egui::{
     Align, Color32, Layout, Mesh, Pos2, Rangef, Rect, Response, Role, Sense, Shape, Stroke,
     StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::DurationNs;
+use crate::time::DurationNs;
 
 /// Nanoseconds that represent one of a unit other than time.
 const NS_OF_ONE: i64 = 1_000;
@@ -113,6 +113,13 @@ impl fmt::Display for Amount<'_> {
         let text = format!("{sign}{}{tenths} {unit}", thousands(whole));
         f.pad(text.trim_end())
     }
+}
+
+/// Returns a count with its noun, whose plural ends in `s`: `1 tree`, `5,792 trees`.
+pub fn count_of(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or_default();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(count))
 }
 
 /// Returns a count with separated thousands: `1,234,567`; 0 for a number that is not a count.

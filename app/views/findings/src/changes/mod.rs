@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::{Action, FilePurpose};
+use callgrove_model::count_of;
 use callgrove_model::thousands;
 use callgrove_session::ComparedWith;
 use callgrove_widgets::table::{Clicked, Column, Table, empty_ui};
-use callgrove_widgets::{count_of, view_header};
+use callgrove_widgets::view_header;
 use egui::{Label, RichText, ScrollArea, Ui};
 
 use cells::{cells, sentence};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::relative_time;
+use callgrove_model::count_of;
 use callgrove_model::{TreeIdx, thousands};
 use callgrove_session::{Incident, RunCauses, Snapshot};
 use callgrove_widgets::delay::{
@@ -11,7 +12,7 @@ use callgrove_widgets::delay::{
 };
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::RADIUS;
-use callgrove_widgets::{count_of, label_buttons, paint_kind};
+use callgrove_widgets::{label_buttons, paint_kind};
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{
     Align2, Color32, FontId, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui,

@@ -14,9 +14,10 @@ mod tests;
 mod trend;
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_model::thousands;
 use callgrove_session::{RunCauses, Snapshot};
-use callgrove_widgets::{count_of, header_fact, in_picture, picture_fact, view_header};
+use callgrove_widgets::{header_fact, in_picture, picture_fact, view_header};
 use egui::{Key, Rect, ScrollArea, Ui};
 
 use list::ListLine;

@@ -2,10 +2,11 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::latest_answer::LatestAnswer;
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, thousands};
 use callgrove_session::{CurveOf, JudgedPattern};
+use callgrove_widgets::pointer_card;
 use callgrove_widgets::theme::{SMALLEST_TEXT, Theme};
-use callgrove_widgets::{count_of, pointer_card};
 use egui::{
     Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Role, Sense, Shape, Stroke, Ui,
     Vec2, WidgetInfo,

@@ -3,9 +3,10 @@
 use callgrove_actions::Action;
 use callgrove_actions::context::ViewContext;
 use callgrove_actions::latest_answer::LatestAnswer;
+use callgrove_model::count_of;
 use callgrove_model::{Trace, thousands};
 use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration, UnevenOf};
-use callgrove_widgets::{count_of, pointer_card};
+use callgrove_widgets::pointer_card;
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 /// Height of the strip with its caption, in points.

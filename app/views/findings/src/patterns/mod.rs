@@ -23,9 +23,10 @@ mod tests;
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_session::{InspectCommand, PatternList, Snapshot};
 use callgrove_widgets::table::empty_ui;
-use callgrove_widgets::{count_of, view_header};
+use callgrove_widgets::view_header;
 use egui::{Key, Panel, Ui, Vec2};
 
 use part::part_ui;

@@ -1,8 +1,9 @@
 //! The patterns as a picture: the table, the curve of the selected one, its slowest occurrences and the iterations.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_widgets::table::ROW_HEIGHT;
-use callgrove_widgets::{LegendItem, LegendMark, ViewNotes, count_of};
+use callgrove_widgets::{LegendItem, LegendMark, ViewNotes};
 use egui::{Frame, Margin, Panel, RichText, Ui};
 
 use super::curve::CurvePart;

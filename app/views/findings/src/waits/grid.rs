@@ -1,8 +1,8 @@
 //! The matrix of wait times between ranks; independent of the screen.
 
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, ProgramId, RankId, Trace, thousands};
 use callgrove_session::WaitCell;
-use callgrove_widgets::count_of;
 
 /// A cell of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,11 +1,12 @@
 //! The Counters view: all counters with the statistics of their values.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_tables::CounterRow;
 use callgrove_watch::{CounterStats, Statistic};
 use callgrove_widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
 use callgrove_widgets::text::number;
-use callgrove_widgets::{count_of, header_fact, view_header};
+use callgrove_widgets::{header_fact, view_header};
 use egui::Ui;
 
 /// Sort order and search text of the table.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_watch::{HeatMap, Scope, WatchCommand};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::text::{num_anomalies, number};
-use callgrove_widgets::{count_of, move_by_arrows, pointer_card, view_header};
+use callgrove_widgets::{move_by_arrows, pointer_card, view_header};
 use egui::{
     Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape,
     Stroke, StrokeKind, Ui, Vec2, WidgetInfo,

@@ -1,12 +1,13 @@
 //! The Profile view: all functions with their times and anomalies.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_session::Command;
 use callgrove_tables::FunctionRow;
 use callgrove_watch::{FuncOverview, Overview, Scope};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
 use callgrove_widgets::text::{dash, duration, number, short_name};
-use callgrove_widgets::{count_of, header_fact, view_header};
+use callgrove_widgets::{header_fact, view_header};
 use egui::Ui;
 
 /// Sort order and search text of the table.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{Hovered, LaneCanvas, LaneScene, RankChoice, Window};
 use callgrove_model::ExecRef;
+use callgrove_model::count_of;
 use callgrove_session::{Calls, Span, SpanIndex};
 use callgrove_watch::{ExecutionDocument, QueryForm, RecordWindow, WatchCommand};
 use callgrove_widgets::table::empty_ui;
-use callgrove_widgets::{count_of, view_header};
+use callgrove_widgets::view_header;
 use egui::Ui;
 
 /// The record that is shown, and its visible part.

@@ -8,9 +8,10 @@ use callgrove_canvas::points::{
     Aspect, Axis, MarkShape, PointMark, PointScene, PointsState, Ruler, SelectionMode, mark_shape,
     plane_value, points_ui,
 };
+use callgrove_model::count_of;
 use callgrove_watch::{ExecutionDocument, ExecutionField, FieldUnit, Results, WatchCommand};
 use callgrove_widgets::text::{self, short_name};
-use callgrove_widgets::{count_of, pointer_card, view_header};
+use callgrove_widgets::{pointer_card, view_header};
 use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
 
 /// Width of the legend, in points.

@@ -1,10 +1,11 @@
 //! The cause of the delay of the selected call or tree, with links to the evidence.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::count_of;
 use callgrove_model::{FunctionName, Trace};
 use callgrove_session::{DelayRole, InspectCommand, Snapshot};
 use callgrove_widgets::delay::{Delay, KnownDelay, commands_to_show_incident, root_of_tree};
-use callgrove_widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
+use callgrove_widgets::{SIGN_WIDTH, paint_role, phrases_ui};
 use egui::{Link, RichText, Sense, Ui, Vec2};
 
 /// Maximum number of listed steps of the path to a root.

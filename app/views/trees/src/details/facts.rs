@@ -1,11 +1,11 @@
 //! The details of a call as text, which the screen and the clipboard share.
 
 use callgrove_canvas::time::{relative_time, utc_clock, wait_text};
+use callgrove_model::count_of;
 use callgrove_model::{
     CommKind, DurationNs, ExecRef, FunctionName, TimeNs, Trace, tag_text, thousands,
 };
 use callgrove_session::{CallDetails, Calls, LaneNames, MessageDetails, NamedCall};
-use callgrove_widgets::count_of;
 
 /// A group of facts.
 pub(super) struct FactGroup {

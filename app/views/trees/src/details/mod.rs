@@ -8,9 +8,10 @@ use std::sync::Arc;
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::iteration_text;
 use callgrove_model::ExecRef;
+use callgrove_model::count_of;
 use callgrove_session::{CallDetails, CallOf, Calls, InspectCommand, LaneNames};
 use callgrove_widgets::text::{cause_text, design_note, held_text};
-use callgrove_widgets::{count_of, in_picture, view_header};
+use callgrove_widgets::{in_picture, view_header};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use delay::{DelayState, delay_ui};

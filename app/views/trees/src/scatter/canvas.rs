@@ -7,9 +7,10 @@ use callgrove_canvas::points::{
     self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode,
 };
 use callgrove_model::TreeIdx;
+use callgrove_model::count_of;
 use callgrove_session::{Analysis, Command, TreeMap};
 use callgrove_widgets::hover;
-use callgrove_widgets::{count_of, pointer_card, score_text};
+use callgrove_widgets::{pointer_card, score_text};
 use egui::{Key, Modifiers, PopupAnchor, Ui};
 
 use super::legend;

@@ -2,9 +2,9 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::points::{MarkShape, PointMark};
+use callgrove_model::count_of;
 use callgrove_model::{DurationNs, Forest, TreeIdx, thousands};
 use callgrove_session::{Analysis, DelayRole, Label, Snapshot};
-use callgrove_widgets::count_of;
 use callgrove_widgets::theme::{NUM_CATEGORIES, Theme};
 use egui::Color32;
 

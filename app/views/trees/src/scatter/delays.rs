@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_canvas::points::MarkShape;
+use callgrove_model::count_of;
 use callgrove_model::{Forest, TreeIdx, thousands};
 use callgrove_session::{DelayRole, Snapshot};
-use callgrove_widgets::count_of;
 use callgrove_widgets::theme::{NUM_CATEGORIES, Theme};
 
 use super::values::{LegendRow, Values, trees};

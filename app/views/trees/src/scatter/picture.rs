@@ -2,8 +2,9 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::points::mark_shape;
+use callgrove_model::count_of;
 use callgrove_widgets::text::short_name;
-use callgrove_widgets::{LegendItem, ViewNotes, count_of};
+use callgrove_widgets::{LegendItem, ViewNotes};
 use egui::{Painter, Rect, Stroke, Ui};
 
 use super::canvas::canvas_ui;
