@@ -15,7 +15,8 @@ use super::wait_names;
 pub(super) enum CallKind {
     /// Work of the program itself.
     Work,
-    /// A call of the communication library that is not a collective.
+    /// A call of the communication library that is not a collective: `MPI_Recv`, `MPI_Wait`, `MPI_Waitall` and so on. It
+    /// waits for the messages that arrive in it (`Operation::rows`).
     PointToPoint,
     /// All ranks of a communicator send and receive.
     Collective,

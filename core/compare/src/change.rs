@@ -70,16 +70,6 @@ impl RunChange {
         self.is_separate && self.corrected_p <= FALSE_DISCOVERIES
     }
 
-    /// Returns whether it is slower or more: it costs time.
-    pub fn is_worse(&self) -> bool {
-        self.cost_ns > 0.0
-    }
-
-    /// Returns the largest slowdown that the data exclude, as a ratio: the lower end of the interval.
-    pub fn least_ratio(&self) -> Option<f64> {
-        self.interval.map(|it| it.0).or(self.ratio)
-    }
-
     /// Returns the cost in whole nanoseconds.
     pub fn cost(&self) -> callgrove_model::DurationNs {
         callgrove_model::DurationNs::nearest(self.cost_ns)

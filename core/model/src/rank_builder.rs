@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::call_stack::{pair_moved_exits, top};
-use crate::lane_events::WaitingEvents;
+use crate::call_stack::{CallStackBuilder, pair_moved_exits, top};
+use crate::event::{CommEvents, CounterEvents, FuncEvent, FuncEvents, StepBatch};
+use crate::executions::Executions;
+use crate::id::{CounterId, ExecIdx, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId};
+use crate::lane_events::{Comms, Counters, WaitingEvents};
+use crate::metadata::Metadata;
+use crate::names::NameTable;
+use crate::open_calls::{EndedCall, OpenCalls};
+use crate::relation::{CollectiveEvent, LaunchEvent};
+use crate::time::TimeNs;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
-use crate::{
-    CallStackBuilder, CollectiveEvent, CommEvents, Comms, CounterEvents, CounterId, Counters,
-    EndedCall, ExecIdx, Executions, FirstSeen, FuncEvent, FuncEvents, FuncId, LaneIdx, LaunchEvent,
-    Metadata, NameTable, OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs,
-    WarningKind, Warnings,
-};
+use crate::warning::{FirstSeen, WarningKind, Warnings};
 
 /// Takes the steps of one rank of one program, one after another.
 #[derive(Debug)]
@@ -138,11 +141,6 @@ impl RankBuilder {
             lane.stack.shrink_to_fit();
             lane.waiting.shrink_to_fit();
         }
-    }
-
-    /// Returns the warnings, to which a reader adds the damage in this rank's stream.
-    pub fn warnings_mut(&mut self) -> &mut Warnings {
-        &mut self.warnings
     }
 
     /// Ends the rank.
@@ -306,7 +304,7 @@ impl LaneBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CommKind, FuncEventKind};
+    use crate::event::{CommKind, FuncEventKind};
 
     const T: ThreadId = ThreadId(0);
 

@@ -127,24 +127,6 @@ impl Overview {
         place.ok().map(|at| &self.funcs[at])
     }
 
-    /// Returns the functions with anomalies on a rank, in order.
-    pub fn metrics_of_rank(&self, app: u32, rank: u32) -> &[FuncOnRank] {
-        let start = self
-            .metrics
-            .partition_point(|known| (known.app, known.rank) < (app, rank));
-        let end = self
-            .metrics
-            .partition_point(|known| (known.app, known.rank) <= (app, rank));
-        &self.metrics[start..end]
-    }
-
-    /// Returns the ranks on which a function has anomalies, in order.
-    pub fn metrics_of_func(&self, app: u32, fid: u32) -> impl Iterator<Item = &FuncOnRank> {
-        self.metrics
-            .iter()
-            .filter(move |known| (known.app, known.fid) == (app, fid))
-    }
-
     /// Returns the number of anomalies of all ranks since the beginning of the run.
     #[expect(
         clippy::cast_possible_truncation,

@@ -30,7 +30,7 @@ pub struct Incident {
     pub times: u32,
     /// Period of the occurrences, if it hardly varies.
     pub every: Option<DurationNs>,
-    /// The group of similar incidents, an index into [`crate::Incidents::similar_groups`].
+    /// Number of its group of similar incidents; see [`crate::Incidents::similar_to`].
     #[serde(rename = "like")]
     pub similar_group: usize,
 }

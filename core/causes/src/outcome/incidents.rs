@@ -32,11 +32,6 @@ impl Incidents {
         &self.incidents
     }
 
-    /// Returns the groups of similar incidents, in order of their first incident in [`Incidents::all`].
-    pub fn similar_groups(&self) -> &[SimilarIncidents] {
-        &self.groups
-    }
-
     /// Returns the incidents that are similar to one, including itself.
     pub fn similar_to(&self, incident: &Incident) -> Option<&SimilarIncidents> {
         self.groups.get(incident.similar_group)

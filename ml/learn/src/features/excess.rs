@@ -83,11 +83,6 @@ impl ExcessModel {
         SparseRows::new(self.num_columns(), rows)
     }
 
-    /// Returns the subtree whose excess, or whose rarity as a structure, a column of the vocabulary holds.
-    pub fn subtree_of_column(&self, column: usize) -> SubtreeIdx {
-        SubtreeIdx::from_index(column % self.vocabulary_len.max(1))
-    }
-
     fn row(&self, bag: &Bag<'_>, reference: &Reference, translation: &Translation) -> SparseRow {
         let params = self.params.get();
         let root = translation.get(bag.root);

@@ -130,11 +130,6 @@ impl Reference {
             .map_or(self.unseen_rarity, |class| class.rarity)
     }
 
-    /// Returns the number of trees with this structure; 0 for an unknown one.
-    pub fn num_trees_like(&self, root: SubtreeIdx) -> usize {
-        self.class(root).map_or(0, |class| class.num_trees)
-    }
-
     /// Returns the usual time of `subtree` in a tree with this structure.
     pub fn usual(&self, root: SubtreeIdx, subtree: SubtreeIdx) -> UsualTime {
         let own = self.class(root).and_then(|class| class.medians.as_ref());

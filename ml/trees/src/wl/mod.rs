@@ -44,7 +44,7 @@ mod vocabulary;
 
 pub use bags::{Bag, Bags};
 pub use params::{Siblings, Signature, ValidWlParams, WlParams};
-pub use relabel::{TreeLabels, label_tree, relabel, relabel_all, relabel_as};
+pub use relabel::{TreeLabels, label_tree, relabel, relabel_as};
 pub use relabeler::{MAX_LABELS, MAX_SUBTREES, Relabeler};
 pub use subtrees::Subtrees;
 pub use vocabulary::{Subtree, SubtreeHash, SubtreeIdx, Vocabulary};

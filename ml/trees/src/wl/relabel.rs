@@ -29,21 +29,8 @@ pub fn relabel(forest: &Forest, params: ValidWlParams, progress: Progress<'_>) -
     relabel_within(MAX_SUBTREES, forest, names, params, progress)
 }
 
-/// Does the same as [`relabel`] with all subtrees of the selected degrees, however many there are: for a forest that
-/// is compared with the subtrees of another.
-///
-/// # Errors
-/// See [`relabel`].
-pub fn relabel_all(
-    forest: &Forest,
-    params: ValidWlParams,
-    progress: Progress<'_>,
-) -> Result<Subtrees> {
-    let names = forest.trace().names.iter().map(|(_, name)| name);
-    relabel_within(MAX_LABELS, forest, names, params, progress)
-}
-
-/// Does the same as [`relabel_all`] with other names of the functions, by id: the names in a training.
+/// Does the same as [`relabel`] with all subtrees of the selected degrees, however many there are, and with other names
+/// of the functions, by id: for a forest whose subtrees are compared with those of a training, with the names there.
 ///
 /// # Errors
 /// See [`relabel`].
