@@ -1,8 +1,8 @@
 //! The repository's rules, applied to this repository. The tests in `support/tidy/` show what each rule catches.
 
 use callgrove_tests::tidy::{
-    Finding, Repository, TextFile, assert_none, folder_cycles, import_cycles, layers, manifests,
-    purity, ratchets, sources, texts, type_names,
+    Finding, Repository, TextFile, assert_none, facade, folder_cycles, import_cycles, layers,
+    manifests, purity, ratchets, sources, texts, type_names,
 };
 
 fn repository() -> Repository {
@@ -108,6 +108,15 @@ fn no_files_need_each_other() {
 fn no_folders_need_each_other() {
     let repository = repository();
     assert_none(&folder_cycles::folder_cycles(
+        &repository.files,
+        &repository.members,
+    ));
+}
+
+#[test]
+fn files_name_siblings_and_not_the_facade_of_their_crate() {
+    let repository = repository();
+    assert_none(&facade::through_facade(
         &repository.files,
         &repository.members,
     ));

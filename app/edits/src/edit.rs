@@ -62,15 +62,19 @@ pub struct ModelFile {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedState {
+    /// All labels.
     #[serde(default)]
     pub labels: Vec<SavedLabel>,
+    /// True if the model is trained after every label.
     #[serde(default)]
     pub auto_train: bool,
+    /// Path of the model file whose scores are shown.
     #[serde(default)]
     pub model: Option<String>,
     /// Use of the model file. Since version 3.
     #[serde(default, skip_serializing_if = "ModelUse::is_as_made")]
     pub model_use: ModelUse,
+    /// Settings of the trained model; `None` are the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<ModelSettings>,
     /// True if an untrained edit waits for the user's answer. Since version 3.
@@ -84,8 +88,10 @@ pub struct SavedState {
 /// A label of a saved state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SavedLabel {
+    /// The labelled tree or execution.
     #[serde(flatten)]
     pub key: LabelKey,
+    /// The label.
     pub label: Label,
     /// True if the model has been trained with it.
     pub trained: bool,

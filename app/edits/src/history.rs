@@ -2,7 +2,7 @@
 
 mod root_state;
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use callgrove_headless::{LocalHost, default_folder};
-use callgrove_model::{DurationNs, Label, TreeIdx, count_of, thousands};
+use callgrove_model::{DurationNs, Label, TreeIdx, count_of};
 use callgrove_query::RunPatterns;
 use callgrove_session::{
     Command, Host as _, TrainingAnswer, grow_forest, median_duration, tree_rows,

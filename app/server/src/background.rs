@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use crate::ServerError;
+use crate::error::ServerError;
 
 /// A thread that its owner stops and joins. A panic in the thread is reported to the owner, now and at the end, and
 /// does not end the process.

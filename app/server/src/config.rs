@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::{ServerError, TlsFiles, Token};
+use crate::error::ServerError;
+use crate::tls::TlsFiles;
+use crate::token::Token;
 
 /// The default port of servers.
 pub const DEFAULT_PORT: u16 = 7880;

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tonic::codegen::Service;
 use tracing::debug;
 
-use crate::Limits;
+use crate::config::Limits;
 
 use admission::Admission;
 use stall::Stalling;

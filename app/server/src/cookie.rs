@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use callgrove_model::{percent_decoded, percent_encoded};
 
-use crate::Token;
+use crate::token::Token;
 
 /// Name of the address parameter.
 pub(crate) const PARAMETER: &str = "token";

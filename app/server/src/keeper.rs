@@ -9,8 +9,8 @@ use callgrove_provdb::Store;
 use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_pserver_net::Poster;
 
-use crate::ServerError;
 use crate::background::Background;
+use crate::error::ServerError;
 use crate::hub::Hub;
 use crate::monitoring::DatabaseHealth;
 use crate::saver::{SETTLE_INTERVAL, Saver};

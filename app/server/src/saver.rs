@@ -9,7 +9,7 @@ use callgrove_incidents::IncidentDocument;
 use callgrove_provdb::{Document, ProvDbError, Store};
 use callgrove_pserver::{GlobalDocuments, MonotonicClock, ServerState, TrendDocument};
 
-use crate::ServerError;
+use crate::error::ServerError;
 use crate::monitoring::{DatabaseHealth, PanicGuard};
 
 /// Name of the parameter server's state in the global database.

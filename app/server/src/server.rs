@@ -20,11 +20,13 @@ use tonic::Status;
 use tracing::{debug, info, warn};
 
 use crate::api::ApiError;
+use crate::config::ServerConfig;
 use crate::connection::Shared;
 use crate::connection::admission::PendingConnections;
 use crate::connection::open_files::connections_within;
+use crate::error::ServerError;
+use crate::grpc;
 use crate::token_check::{Gate, check_token};
-use crate::{ServerConfig, ServerError, grpc};
 
 /// Maximum number of worker threads. More do not help a server whose work is to forward messages.
 const MAX_THREADS: usize = 16;

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::ServerError;
+use crate::error::ServerError;
 use crate::issued_certificate::issued_by;
 
 /// Paths of certificate and key.

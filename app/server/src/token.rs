@@ -10,7 +10,7 @@ use callgrove_model::hex;
 use callgrove_net::Credential;
 use sha2::{Digest, Sha256};
 
-use crate::ServerError;
+use crate::error::ServerError;
 
 /// The environment variable for a token.
 pub const TOKEN_VARIABLE: &str = "CALLGROVE_TOKEN";

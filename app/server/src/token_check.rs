@@ -11,7 +11,8 @@ use tonic::Status;
 
 use crate::api::ApiError;
 use crate::connection::admission::Admission;
-use crate::{Token, cookie, grpc, monitoring, page};
+use crate::token::Token;
+use crate::{cookie, grpc, monitoring, page};
 
 /// The settings that requests are checked against.
 #[derive(Clone)]

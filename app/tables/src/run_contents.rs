@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use callgrove_export::{ResultTable, TableColumn, TextTable};
 use callgrove_model::{
-    DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, thousands,
+    DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, count_of, thousands,
 };
 use callgrove_session::Suggestion;
 use serde::Serialize;

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use crate::api::{RawAdios, check_handle};
-use crate::{Adios2Error, Library};
+use crate::error::Adios2Error;
+use crate::library::Library;
 
 /// One ADIOS2 instance, which owns at most one [`crate::Io`] and its [`crate::AdiosEngine`].
 pub struct Adios {

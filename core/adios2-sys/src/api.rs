@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_float, c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
 use std::ptr;
 
-use crate::{Adios2Error, ErrorCode};
+use crate::error::{Adios2Error, ErrorCode};
 
 macro_rules! opaque {
     ($($name:ident),*) => {

@@ -3,7 +3,9 @@
 use std::ffi::{c_int, c_void};
 
 use crate::api::{RawAttribute, c_string, check, check_handle, into_text, read_handles, read_text};
-use crate::{Adios2Error, DataType, Element, Io};
+use crate::element::{DataType, Element};
+use crate::error::Adios2Error;
+use crate::io::Io;
 
 /// Size of the buffer for a text whose length cannot be queried (releases before 2.12). Untouched pages cost nothing,
 /// and no writer that we know of has a text of this size.

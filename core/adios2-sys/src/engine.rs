@@ -7,7 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::api::{RawEngine, c_string, check, check_handle, read_text};
-use crate::{Adios2Error, DataType, Element, Io, Variable};
+use crate::element::{DataType, Element};
+use crate::error::Adios2Error;
+use crate::io::Io;
+use crate::variable::Variable;
 
 /// `adios2_mode_sync`: the data is copied before the call returns.
 const SYNC: c_int = 5;

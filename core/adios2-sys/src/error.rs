@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::DataType;
+use crate::element::DataType;
 
 /// One location in which the library was searched, and the reason why it was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]

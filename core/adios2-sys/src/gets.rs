@@ -3,8 +3,10 @@
 use std::ffi::c_void;
 
 use crate::api::check;
-use crate::engine::expect_len;
-use crate::{Adios2Error, AdiosEngine, Element, Variable};
+use crate::element::Element;
+use crate::engine::{AdiosEngine, expect_len};
+use crate::error::Adios2Error;
+use crate::variable::Variable;
 
 /// `adios2_mode_deferred`: the read happens when the reads are performed.
 const DEFERRED: i32 = 4;

@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 
+use crate::adios::Adios;
 use crate::api::{CApi, RawIo, c_string, check, check_handle};
-use crate::{Adios, Adios2Error, Library};
+use crate::error::Adios2Error;
+use crate::library::Library;
 
 /// Variables, attributes and parameters of one stream. Becomes an [`crate::AdiosEngine`] by [`Io::open`].
 #[derive(Debug)]

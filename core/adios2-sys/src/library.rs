@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::api::CApi;
-use crate::library_search::{library_files, version_in_name};
-use crate::{Adios2Error, Attempt, Candidate, LibraryLocation};
+use crate::error::{Adios2Error, Attempt};
+use crate::library_search::{Candidate, LibraryLocation, library_files, version_in_name};
 
 /// ADIOS2's C library in this process. Cheap to clone; stays loaded until the process ends.
 #[derive(Clone)]

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::error::Adios2Error;
+use crate::library::Library;
+use crate::library_search::{Candidate, default_candidates};
 use crate::malloc::keep_freed_blocks;
-use crate::{Adios2Error, Candidate, Library, default_candidates};
 
 /// ADIOS2's library, which is loaded when it is first requested. Clones share it.
 #[derive(Clone, Debug)]

@@ -4,7 +4,9 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crate::api::{RawVariable, c_string, check, check_handle, read_handles, read_text};
-use crate::{Adios2Error, DataType, Io};
+use crate::element::DataType;
+use crate::error::Adios2Error;
+use crate::io::Io;
 
 /// Maximum number of dimensions of an array: BP4 stores it in one byte.
 const MAX_DIMS: usize = 256;

@@ -1,9 +1,8 @@
 //! Copula based outlier detection (Li et al. 2020, doi:10.1109/ICDM50108.2020.00135) in one dimension.
 
-use crate::Histogram;
 use crate::grid;
 use crate::hbos::surprise;
-use crate::histogram::Bin;
+use crate::histogram::{Bin, Histogram};
 use crate::isolation::Surroundings;
 use crate::lookup::Lookup;
 use crate::threshold::{Level, threshold};

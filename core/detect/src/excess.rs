@@ -32,10 +32,9 @@
 //!
 //! Cost: a pass over the bins to compile, and one comparison for a usual execution.
 
-use crate::contexts::EpochRange;
+use crate::contexts::{CallerKey, Contexts, EpochRange};
 use crate::histogram::Histogram;
-use crate::verdict::USUAL_SCORE;
-use crate::{CallerKey, Contexts, Verdict};
+use crate::verdict::{USUAL_SCORE, Verdict};
 use callgrove_model::Real;
 
 /// Number of executions from which a function or caller is judged and a tail is fitted.

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DetectError, Result, damaged};
 use crate::grid;
+use crate::moments::Moments;
+use crate::params::Params;
 use crate::power_sums::Extremes;
-use crate::{Moments, Params};
 use callgrove_model::Real;
 
 /// Smallest size of a batch that is sorted or tabulated before it is added to existing bins; smaller ones are added

@@ -15,9 +15,8 @@
 
 use std::cmp::Reverse;
 
-use crate::Histogram;
 use crate::grid;
-use crate::histogram::Bin;
+use crate::histogram::{Bin, Histogram};
 use callgrove_model::Real;
 
 /// Largest precision of scores and surroundings: with 2⁶ bins per octave, times that differ by less than 1.6 % are

@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::contexts::EpochRange;
+use crate::contexts::{CallerKey, EpochRange};
 use crate::copod::Copod;
 use crate::excess::{CallsInRow, Excess};
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
-use crate::model::histogram_json;
-use crate::verdict::USUAL_SCORE;
-use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
+use crate::model::{Distribution, FuncModel, histogram_json};
+use crate::moments::Moments;
+use crate::params::{Algorithm, ValidParams};
+use crate::verdict::{USUAL_SCORE, Verdict};
 use callgrove_model::Real;
 
 /// Replaces a standard deviation of 0, so that scores remain finite.

@@ -4,10 +4,13 @@ use callgrove_model::StepId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contexts::EpochRange;
+use crate::contexts::{CallerKey, Contexts, EpochRange};
 use crate::error::{DetectError, Result, damaged};
+use crate::histogram::Histogram;
+use crate::moments::Moments;
+use crate::params::{Algorithm, ValidParams};
 use crate::power_sums::Extremes;
-use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold, ValidParams};
+use crate::threshold::RunningThreshold;
 
 /// The statistics of times that a model keeps, as its detector needs them.
 #[derive(Clone, PartialEq, Debug)]

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RunStats;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::{Central, Extremes, PowerSums, integer};
+use crate::run_stats::RunStats;
 use crate::wide::Wide;
 use callgrove_model::Real;
 

@@ -1,6 +1,6 @@
 //! Operations on several columns of equal length.
 
-use crate::{ExecIdx, NonMaxIdx};
+use crate::id::{ExecIdx, NonMaxIdx};
 
 /// Capacity from which a column is shrunk when rows are dropped, because a worker processes many ranks one after
 /// another.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CollectiveEvent, CounterId, FuncId, LaunchEvent, Metadata, ProgramId, RankId, StepId, ThreadId,
-    TimeNs,
-};
+use crate::id::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId};
+use crate::metadata::Metadata;
+use crate::relation::{CollectiveEvent, LaunchEvent};
+use crate::time::TimeNs;
 
 /// The kind of a function event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

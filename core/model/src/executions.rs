@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::columns::keep_rows;
-use crate::{DurationNs, EndedCall, ExecIdx, FuncId, NonMaxIdx, StepId, TimeNs};
+use crate::id::{ExecIdx, FuncId, NonMaxIdx, StepId};
+use crate::open_calls::EndedCall;
+use crate::time::{DurationNs, TimeNs};
 
 /// The executions of one lane in order of entry (pre-order), so that a call stack tree is one contiguous range: the
 /// execution itself, then all calls inside it. All columns have the same length.

@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    DurationNs, ExecIdx, ExecLabel, ExecRef, Executions, FuncId, FunctionName, FunctionPattern,
-    Lane, LaneIdx, ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx, WeightUnit,
+use crate::executions::Executions;
+use crate::id::{
+    ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, ThreadId, TreeCode, TreeIdx,
 };
+use crate::lane::Lane;
+use crate::names::{FunctionName, FunctionPattern};
+use crate::time::{DurationNs, TimeNs, WeightUnit};
+use crate::trace::Trace;
 
 /// The position of a tree in the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

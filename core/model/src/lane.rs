@@ -1,6 +1,8 @@
 //! The trace of one thread.
 
-use crate::{Comms, Counters, Executions, ProgramId, RankId, ThreadId};
+use crate::executions::Executions;
+use crate::id::{ProgramId, RankId, ThreadId};
+use crate::lane_events::{Comms, Counters};
 
 /// One thread of one rank of one program.
 #[derive(Clone, Debug)]

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings,
-    tag_text,
-};
+use crate::event::{CommKind, tag_text};
+use crate::id::{LaneIdx, ProgramId, RankId};
+use crate::lane::Lane;
+use crate::lane_events::CommRef;
+use crate::time::TimeNs;
+use crate::warning::{FirstSeen, WarningKind, Warnings};
 
 /// A message: a SEND and the matching RECV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProgramId, RankId, ThreadId};
+use crate::id::{ProgramId, RankId, ThreadId};
 
 /// An entry of the run's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

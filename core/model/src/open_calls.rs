@@ -1,6 +1,8 @@
 //! The open calls of one lane: exits are matched with their entries, and damage is repaired.
 
-use crate::{DurationNs, FirstSeen, FuncId, RankId, TimeNs, WarningKind, Warnings};
+use crate::id::{FuncId, RankId};
+use crate::time::{DurationNs, TimeNs};
+use crate::warning::{FirstSeen, WarningKind, Warnings};
 
 /// The calls that are open on one lane (program, rank, thread), across steps. Each holds a value `T` that its owner
 /// gets back when the call ends.

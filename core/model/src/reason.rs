@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DurationNs, FunctionName, WeightUnit};
+use crate::names::FunctionName;
+use crate::time::{DurationNs, WeightUnit};
 
 /// Kinds of differences between a tree and the usual one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Relations between calls that a format states: who takes part in a collective, and who launched work on a GPU.
 
-use crate::{LaneIdx, ThreadId, TimeNs};
+use crate::id::{LaneIdx, ThreadId};
+use crate::time::TimeNs;
 
 /// A call that takes part in a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

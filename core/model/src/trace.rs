@@ -2,12 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::message_matching::match_messages;
-use crate::{
-    CollectiveEvent, CollectiveMember, CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane,
-    LaneIdx, Launch, LaunchEvent, Message, Metadata, NameTable, ProgramId, RankId, RankTrace,
-    RunIdentity, ThreadId, TimeNs, TracerWrite, Warnings, WeightUnit,
+use crate::id::{
+    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, ThreadId,
 };
+use crate::lane::Lane;
+use crate::message_matching::{Message, match_messages};
+use crate::metadata::Metadata;
+use crate::names::NameTable;
+use crate::rank_builder::RankTrace;
+use crate::relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
+use crate::run::RunIdentity;
+use crate::time::{TimeNs, WeightUnit};
+use crate::tracer_write::TracerWrite;
+use crate::warning::Warnings;
 
 /// A trace in memory.
 #[derive(Clone, Debug, Default)]

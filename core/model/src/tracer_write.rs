@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DurationNs, ExecIdx, Executions, FuncEventKind, FuncId, LaneIdx, TimeNs};
+use crate::event::FuncEventKind;
+use crate::executions::Executions;
+use crate::id::{ExecIdx, FuncId, LaneIdx};
+use crate::time::{DurationNs, TimeNs};
 
 /// Number of executions before and after the end of a step that are searched for the same two events.
 const MAX_DISTANCE: usize = 1 << 14;

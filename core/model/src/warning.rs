@@ -6,7 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RankId, TimeNs};
+use crate::id::RankId;
+use crate::time::TimeNs;
 
 /// A kind of damage, and how it was handled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::{ExecutionRecord, MetadataRecord, TreeRecord};
+use crate::record::{ExecutionRecord, MetadataRecord};
+use crate::tree_record::TreeRecord;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

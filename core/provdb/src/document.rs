@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
+use crate::collection::Collection;
 use crate::columns::Columns;
-use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
+use crate::error::ProvDbError;
+use crate::record::{ExecutionRecord, MetadataRecord};
+use crate::tree_record::TreeRecord;
 
 /// Initial capacity in bytes for the text of an execution. Most need less, so that the buffer rarely grows.
 const INITIAL_CAPACITY_BYTES: usize = 12 << 10;

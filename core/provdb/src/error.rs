@@ -2,7 +2,8 @@
 
 use callgrove_model::RunMismatch;
 
-use crate::{Collection, FilterError, UnknownCollection, UnknownField};
+use crate::collection::{Collection, UnknownCollection};
+use crate::query::{FilterError, UnknownField};
 
 /// An error of a provenance database, with its remedy and place.
 #[derive(Debug, thiserror::Error)]

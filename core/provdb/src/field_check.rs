@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::collection::Collection;
+use crate::error::ProvDbError;
 use crate::query::{Filter, Path, PathStep, Query, Test, UnknownField};
-use crate::{Collection, ProvDbError, Store};
+use crate::store::Store;
 
 /// Maximum depth of references in a schema, so that a cyclic one ends.
 const MAX_REFERENCES: usize = 16;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::ProvDbError;
+use crate::error::ProvDbError;
 
 /// The maximum cost of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

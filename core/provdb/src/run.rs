@@ -2,7 +2,7 @@
 
 use callgrove_model::RunIdentity;
 
-use crate::ProvDbError;
+use crate::error::ProvDbError;
 
 /// Name of the state.
 pub const RUN_STATE: &str = "run";

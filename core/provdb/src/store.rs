@@ -5,8 +5,12 @@ use std::ops::ControlFlow;
 
 use callgrove_model::RunIdentity;
 
+use crate::collection::Collection;
+use crate::document::Document;
+use crate::error::ProvDbError;
+use crate::query::{Query, SqlTable};
+use crate::read_bounds::ReadBounds;
 use crate::run::{RUN_STATE, parse_run};
-use crate::{Collection, Document, ProvDbError, Query, ReadBounds, SqlTable};
 
 /// Number of documents fetched together: enough to amortize the round trip, few enough for memory.
 const DOCUMENTS_PER_FETCH: usize = 64;

@@ -9,8 +9,11 @@ use callgrove_detect::{Distribution, FuncModel, Histogram, RecentPValues};
 use callgrove_incidents::{StallSummary, StallSummaryKey};
 use callgrove_model::{FuncId, StepId};
 
+use crate::error::PserverError;
+use crate::final_anomalies::FinalAnomalies;
+use crate::report::StepReport;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{FinalAnomalies, PserverError, StepReport, TreePValues};
+use crate::tree_p_values::TreePValues;
 
 /// Models and statistics that merge in any order. Histograms and counts merge exactly, moments up to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]

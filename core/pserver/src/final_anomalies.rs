@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_detect::Moments;
 use callgrove_model::FuncId;
 
-use crate::Metrics;
+use crate::statistics::Metrics;
 
 /// All anomalies of one rank under the complete models.
 #[derive(Clone, Debug, Default, PartialEq)]

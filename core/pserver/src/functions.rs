@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_incidents::FunctionNames;
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId, fnv1a};
 
-use crate::PserverError;
+use crate::error::PserverError;
 
 /// Maximum total size of all function names in bytes.
 const MAX_NAMES_BYTES: usize = 512 << 20;

@@ -5,10 +5,13 @@ use std::time::Instant;
 
 use callgrove_model::{FuncId, ProgramId};
 
+use crate::error::PserverError;
+use crate::exchange_session::ExchangeSession;
 use crate::functions::FunctionRequest;
+use crate::model_exchange::{Hello, RunProgress};
+use crate::monotonic_clock::MonotonicClock;
 use crate::protocol::{Registered, Retention, SyncReply, SyncRequest, Transport};
 use crate::state::ServerState;
-use crate::{ExchangeSession, Hello, MonotonicClock, PserverError, RunProgress};
 
 /// A transport to a state in the same process.
 #[derive(Clone, Debug)]

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use callgrove_detect::{FuncModel, Params};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
-use crate::{FinalAnomalies, PserverError, StepReport, TreeModelUpdate, TreePValues};
+use crate::error::PserverError;
+use crate::final_anomalies::FinalAnomalies;
+use crate::report::StepReport;
+use crate::tree_model_book::TreeModelUpdate;
+use crate::tree_p_values::TreePValues;
 
 /// The registration of an AD instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,11 @@ use std::sync::{Arc, OnceLock};
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId};
 
+use crate::contribution::Contribution;
+use crate::error::PserverError;
 use crate::functions::FunctionRequest;
-use crate::{Contribution, Hello, PserverError, RunProgress, TreeModelUpdate, Welcome};
+use crate::model_exchange::{Hello, RunProgress, Welcome};
+use crate::tree_model_book::TreeModelUpdate;
 
 /// Lease of an instance in milliseconds. If it is silent for longer, it counts as dead, and its ranks are free.
 pub const LEASE_MS: u64 = 10_000;

@@ -5,7 +5,7 @@ use callgrove_incidents::StallSummary;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::TreePValues;
+use crate::tree_p_values::TreePValues;
 
 /// The report on one I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,8 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, Real, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
-use crate::{AnomalySummary, StepReport, TreePValues};
+use crate::report::{AnomalySummary, StepReport};
+use crate::tree_p_values::TreePValues;
 
 /// Minimum ratio of the sizes of two maps at which key lookups are faster than a merge of the sorted maps.
 const MERGE_RATIO: usize = 8;

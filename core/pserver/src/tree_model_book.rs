@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use crate::PserverError;
+use crate::error::PserverError;
 
 /// Maximum size of a model in bytes.
 pub const MAX_TREE_MODEL_BYTES: usize = 2 << 20;

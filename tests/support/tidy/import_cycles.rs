@@ -25,9 +25,9 @@ pub(super) type ModulePath = Vec<String>;
 
 /// A module with its own file.
 pub(super) struct Module {
-    file: String,
+    pub(super) file: String,
     /// Names that `use` imports, with their paths.
-    names: BTreeMap<String, ModulePath>,
+    pub(super) names: BTreeMap<String, ModulePath>,
     /// Paths that the code needs.
     pub(super) needed: BTreeSet<ModulePath>,
     /// Paths that `pub use` passes on.

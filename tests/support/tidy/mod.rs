@@ -9,10 +9,12 @@
 //! * [`type_names`]: no public type name twice
 //! * [`import_cycles`]: no import cycles between files
 //! * [`folder_cycles`]: no import cycles between folders
+//! * [`facade`]: no imports through the facade of a crate
 //! * [`ratchets`]: numbers that may only improve
 //! * [`purity`]: crates without access to the outside
 //! * [`texts`]: crate map, named paths, linked headings, data folders, machines and hosts
 
+pub mod facade;
 mod finding;
 pub mod folder_cycles;
 pub mod import_cycles;

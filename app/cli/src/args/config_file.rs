@@ -17,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use callgrove_model::count_of;
 use clap::{Arg, ArgAction, Command};
 use toml::{Table, Value};
 

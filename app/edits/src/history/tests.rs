@@ -40,7 +40,7 @@ fn do_in(history: &mut History, root: &str, edit: Edit) {
 }
 
 /// Returns the visible state of a history, without its steps.
-pub fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
+pub(crate) fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
     let mut roots = history.roots.clone();
     roots.retain(|_, state| *state != RootState::default());
     (roots, history.marks.clone())
@@ -88,7 +88,7 @@ fn changes(edit: Edit) -> Vec<LabelChange> {
     changes
 }
 
-pub fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
+pub(crate) fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
     let root = prop_oneof![Just("f"), Just("g")];
     let action = prop_oneof![
         5 => (root, edits()).prop_map(|(root, edit)| of(root, edit)),

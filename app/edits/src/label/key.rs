@@ -52,6 +52,7 @@ impl LabelKey {
         }
     }
 
+    /// Returns the program whose rank it is of.
     pub fn program(&self) -> &ProgramId {
         match self {
             Self::Tree(key) => &key.program,

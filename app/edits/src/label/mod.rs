@@ -31,8 +31,11 @@ pub struct LabelOrigin {
 
 /// A label with its key and its origin.
 pub struct GivenLabel {
+    /// The labelled tree or execution.
     pub key: LabelKey,
+    /// The label.
     pub label: Label,
+    /// Who gave it, and when.
     pub origin: LabelOrigin,
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use callgrove_actions::Action;
 use callgrove_actions::context::ViewContext;
-use callgrove_model::count_of;
-use callgrove_model::{WarningKind, count_of};
+use callgrove_model::{WarningKind, count_of, thousands};
 use callgrove_session::{Calls, Work};
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::TreeIdx;
-use callgrove_model::count_of;
+use callgrove_model::{TreeIdx, count_of};
 use callgrove_session::{Analysis, Cascade, RunCauses, Snapshot};
 use callgrove_widgets::theme::Theme;
 use callgrove_widgets::{SIGN_WIDTH, paint_kind};

@@ -2,8 +2,7 @@
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{GUTTER, Window, span};
-use callgrove_model::TimeNs;
-use callgrove_model::count_of;
+use callgrove_model::{TimeNs, count_of};
 use callgrove_session::{Command, Label, Selection, Span};
 use egui::{
     Align, Color32, Layout, Mesh, Pos2, Rangef, Rect, Response, Role, Sense, Shape, Stroke,

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use callgrove_model::{StepId, fnv1a};
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
 use crate::error::{DetectError, Result, damaged};
+use crate::histogram::Histogram;
 use crate::power_sums::Extremes;
 use sorted_pairs::SortedPairs;
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::executions::BegunCall;
-use crate::lane_events::WaitingEvents;
-use crate::open_calls::StrayExit;
+use crate::event::{FuncEvent, FuncEventKind};
+use crate::executions::{BegunCall, Executions};
+use crate::id::{ExecIdx, NonMaxIdx, RankId, StepId};
+use crate::lane_events::{Comms, Counters, WaitingEvents};
+use crate::open_calls::{EndedCall, OpenCalls, StrayExit};
+use crate::time::TimeNs;
 use crate::tracer_write::LaneEvent;
-use crate::{
-    Comms, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind, NonMaxIdx,
-    OpenCalls, RankId, StepId, TimeNs, Warnings,
-};
+use crate::warning::Warnings;
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, across steps.
 ///
@@ -261,7 +261,9 @@ pub(crate) fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DurationNs, FuncId, WarningKind};
+    use crate::id::FuncId;
+    use crate::time::DurationNs;
+    use crate::warning::WarningKind;
 
     const A: FuncId = FuncId(0);
     const B: FuncId = FuncId(1);

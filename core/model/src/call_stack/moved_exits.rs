@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::builder::CallStackBuilder;
+use crate::event::{FuncEvent, FuncEventKind};
+use crate::executions::Executions;
+use crate::id::{ExecIdx, FuncId, RankId, StepId, ThreadId};
 use crate::open_calls::StrayExit;
-use crate::{
-    ExecIdx, Executions, FirstSeen, FuncEvent, FuncEventKind, FuncId, RankId, StepId, ThreadId,
-    TimeNs, WarningKind, Warnings,
-};
+use crate::time::TimeNs;
+use crate::warning::{FirstSeen, WarningKind, Warnings};
 
 /// An exit that is added to a lane.
 struct AddedExit {
@@ -149,7 +150,10 @@ fn events_with(execs: &Executions, added: &[AddedExit]) -> Vec<(StepId, FuncEven
 
 #[cfg(test)]
 mod tests {
-    use crate::{CommKind, NameTable, ProgramId, RankBuilder, StepBatch};
+    use crate::event::{CommKind, StepBatch};
+    use crate::id::ProgramId;
+    use crate::names::NameTable;
+    use crate::rank_builder::RankBuilder;
 
     use super::*;
 

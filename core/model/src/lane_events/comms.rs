@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::columns::{events_kept, keep_rows, move_first, reorder};
-use crate::{CommEvents, CommKind, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs};
+use crate::event::{CommEvents, CommKind};
+use crate::id::{ExecIdx, LaneIdx, NonMaxIdx, RankId};
+use crate::time::TimeNs;
 
 /// Messages sent and received on one lane in order of time. All columns have the same length.
 #[derive(Clone, Debug, Default)]

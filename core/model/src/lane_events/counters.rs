@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::columns::{events_kept, keep_rows, move_first, reorder};
-use crate::{CounterEvents, CounterId, ExecIdx, NonMaxIdx, TimeNs};
+use crate::event::CounterEvents;
+use crate::id::{CounterId, ExecIdx, NonMaxIdx};
+use crate::time::TimeNs;
 
 /// Counter samples of one lane in order of time. All columns have the same length.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use crate::{
-    CommEvents, Comms, CounterEvents, Counters, FuncEvent, FuncEventKind, NonMaxIdx, TimeNs,
-};
+use crate::event::{CommEvents, CounterEvents, FuncEvent, FuncEventKind};
+use crate::id::NonMaxIdx;
+use crate::lane_events::{Comms, Counters};
+use crate::time::TimeNs;
 
 /// Waiting messages and counter samples, in order of time; at equal times later arrivals come last.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{CounterId, FuncId};
+use crate::id::{CounterId, FuncId};
 
 /// Largest size of a function name in bytes; longer names are cut. Names of C++ templates reach thousands of bytes, and
 /// databases and the parameter server accept no longer ones.

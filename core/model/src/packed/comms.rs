@@ -2,9 +2,10 @@
 
 use super::PackedError;
 use super::bytes::{Bytes, put, put_len, put_signed};
-use crate::{
-    CommKind, CommRef, Comms, CounterId, Counters, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs,
-};
+use crate::event::CommKind;
+use crate::id::{CounterId, ExecIdx, LaneIdx, NonMaxIdx, RankId};
+use crate::lane_events::{CommRef, Comms, Counters};
+use crate::time::TimeNs;
 
 /// Appends the times and executions of events, each as the difference to the one before.
 fn pack_positions(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &mut Vec<u8>) {

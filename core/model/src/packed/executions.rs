@@ -2,7 +2,9 @@
 
 use super::PackedError;
 use super::bytes::{Bytes, put, put_len, put_signed};
-use crate::{DurationNs, ExecIdx, Executions, FuncId, NonMaxIdx, StepId, TimeNs};
+use crate::executions::Executions;
+use crate::id::{ExecIdx, FuncId, NonMaxIdx, StepId};
+use crate::time::{DurationNs, TimeNs};
 
 /// The columns that follow from the depths of executions in pre-order.
 struct Derived {

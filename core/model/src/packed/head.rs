@@ -6,12 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::PackedError;
 use super::lane::{self, LaneColumns};
-use crate::message_matching::in_order_of_sending;
-use crate::{
-    CollectiveMember, CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId,
-    Lane, LaneIdx, Launch, Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity,
-    ThreadId, TimeNs, Trace, TracerWrite, Warnings, WeightUnit,
-};
+use crate::event::CommKind;
+use crate::executions::Executions;
+use crate::id::{CounterId, ExecRef, FuncId, LaneIdx, ProgramId, RankId, ThreadId};
+use crate::lane::Lane;
+use crate::lane_events::{CommRef, Comms, Counters};
+use crate::message_matching::{Message, in_order_of_sending};
+use crate::metadata::Metadata;
+use crate::names::{Name, NameTable};
+use crate::relation::{CollectiveMember, Launch};
+use crate::run::RunIdentity;
+use crate::time::{TimeNs, WeightUnit};
+use crate::trace::Trace;
+use crate::tracer_write::TracerWrite;
+use crate::warning::Warnings;
 
 /// A trace without the contents of its lanes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -2,7 +2,10 @@
 
 use super::bytes::{Bytes, put};
 use super::{PackedError, comms, executions};
-use crate::{Comms, Counters, DurationNs, Executions, Lane, TimeNs};
+use crate::executions::Executions;
+use crate::lane::Lane;
+use crate::lane_events::{Comms, Counters};
+use crate::time::{DurationNs, TimeNs};
 
 /// Nanoseconds per microsecond, the unit of most tracers.
 const US: i64 = 1_000;

@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::{PackedError, PackedLanes, TraceHead, lane};
-use crate::{Comms, Counters, ExecIdx, Forest, FuncId, Lane, TreeRef};
+use crate::forest::{Forest, TreeRef};
+use crate::id::{ExecIdx, FuncId};
+use crate::lane::Lane;
+use crate::lane_events::{Comms, Counters};
 
 /// The roots of a forest.
 #[derive(Clone, Debug, Serialize, Deserialize)]

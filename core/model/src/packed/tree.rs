@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{PackedError, lane};
-use crate::{
-    Comms, Counters, CsTree, ExecIdx, ExecRef, Executions, Lane, ProgramId, RankId, ThreadId, Trace,
-};
+use crate::executions::Executions;
+use crate::forest::CsTree;
+use crate::id::{ExecIdx, ExecRef, ProgramId, RankId, ThreadId};
+use crate::lane::Lane;
+use crate::lane_events::{Comms, Counters};
+use crate::trace::Trace;
 
 /// All calls of an execution, as bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]

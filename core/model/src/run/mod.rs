@@ -13,10 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use process::Process;
 
-use crate::{
-    DurationNs, FuncId, Metadata, NameTable, ProgramId, Property, RankId, RankTrace, StepBatch,
-    TimeNs, fnv1a,
-};
+use crate::bytes::fnv1a;
+use crate::event::StepBatch;
+use crate::id::{FuncId, ProgramId, RankId};
+use crate::metadata::{Metadata, Property};
+use crate::names::NameTable;
+use crate::rank_builder::RankTrace;
+use crate::time::{DurationNs, TimeNs};
 
 /// Largest difference between the starts of the ranks of a program, including unsynchronised clocks of hosts.
 const MAX_RANK_SPREAD: DurationNs = DurationNs(5 * 60 * 1_000_000_000);

@@ -4,10 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    FuncEvent, FuncEventKind, FuncId, Metadata, NameTable, Property, RankTrace, StepBatch, TimeNs,
-    fnv1a,
-};
+use crate::bytes::fnv1a;
+use crate::event::{FuncEvent, FuncEventKind, StepBatch};
+use crate::id::FuncId;
+use crate::metadata::{Metadata, Property};
+use crate::names::NameTable;
+use crate::rank_builder::RankTrace;
+use crate::time::TimeNs;
 
 /// Number of first entries that distinguish a rank whose process does not identify itself.
 const NUM_FIRST_ENTRIES: usize = 16;

@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 pub use gap_lengths::GapLengths;
-pub use weight_unit::{Amount, WeightUnit, thousands};
+pub use weight_unit::{Amount, WeightUnit, count_of, thousands};
 
 /// Nanoseconds per microsecond.
 const NANOS_PER_MICRO: i64 = 1_000;

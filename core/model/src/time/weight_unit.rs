@@ -148,6 +148,13 @@ mod tests {
     }
 
     #[test]
+    fn counts_have_their_noun() {
+        assert_eq!(count_of(1, "tree"), "1 tree");
+        assert_eq!(count_of(5_792, "tree"), "5,792 trees");
+        assert_eq!(count_of(0, "tree"), "0 trees");
+    }
+
+    #[test]
     fn amounts_in_other_units_are_plain_numbers() {
         let (votes, step) = WeightUnit::of_word("votes");
         let shown = |ns| votes.amount(DurationNs(ns)).to_string();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Collection;
+use crate::collection::Collection;
 
 /// A query: filter, order and limits.
 #[derive(Clone, Debug, PartialEq)]

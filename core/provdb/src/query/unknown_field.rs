@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Collection;
+use crate::collection::Collection;
 
 /// A field that is neither in the schema of a collection nor in any of its documents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId};
 
+use crate::contribution::Contribution;
+use crate::error::PserverError;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::Transport;
-use crate::{Contribution, PserverError};
 
 /// Approximate maximum size of a list of names in bytes.
 const MAX_LIST_BYTES: usize = 1 << 20;

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
-use crate::contribution::ModelKind;
+use crate::contribution::{Contribution, ModelKind};
+use crate::error::PserverError;
+use crate::final_anomalies::FinalAnomalies;
+use crate::model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 use crate::protocol::{SyncReply, SyncRequest, Transport};
+use crate::report::StepReport;
 use crate::statistics::RankKey;
-use crate::{
-    Contribution, FinalAnomalies, Hello, Link, ModelExchange, PserverError, RunProgress,
-    StepReport, Synced, TreeModelUpdate, Welcome,
-};
+use crate::tree_model_book::TreeModelUpdate;
 use function_indices::FunctionIndices;
 use model_cache::ModelCache;
 use outbox::Outbox;

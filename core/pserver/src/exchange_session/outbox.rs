@@ -7,7 +7,7 @@ use callgrove_detect::FuncModel;
 use callgrove_incidents::bound_stall_summaries;
 use callgrove_model::FuncId;
 
-use crate::Contribution;
+use crate::contribution::Contribution;
 use crate::protocol::Retention;
 use crate::statistics::bound_steps;
 

@@ -7,13 +7,14 @@ use callgrove_detect::{FuncModel, Moments};
 use callgrove_incidents::IncidentBook;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
-use crate::contribution::{merge_learnt, merge_model};
+use crate::contribution::{Contribution, merge_learnt, merge_model};
+use crate::final_anomalies::FinalAnomalies;
 use crate::functions::FunctionTable;
+use crate::protocol::CodedModel;
 use crate::statistics::{
     Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
 };
 use crate::trend::TrendBook;
-use crate::{CodedModel, Contribution, FinalAnomalies};
 
 /// Maximum number of steps that wait for a packet, in case packets are not taken. For comparison, half an hour of 64
 /// ranks with two steps a second would be 230,400; beyond the limit only the totals are complete.

@@ -36,12 +36,12 @@ pub use global_documents::GlobalDocuments;
 pub use saved_state::SavedGlobalState;
 pub use tally::{ProgramTally, RunTally};
 
-use crate::contribution::ModelKind;
+use crate::contribution::{Contribution, ModelKind};
+use crate::error::PserverError;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::tree_model_book::SharedTreeModels;
-use crate::{Contribution, PserverError};
 use exchange_counters::ExchangeCounters;
 use global::GlobalState;
 use partial::PartialState;

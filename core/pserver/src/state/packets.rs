@@ -7,12 +7,12 @@ use callgrove_incidents::FunctionNames as _;
 
 use super::global::{GlobalState, PacketDelta};
 use super::{ServerState, lock};
-use crate::AnomalySummary;
 use crate::functions::FunctionTable;
 use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
+use crate::report::AnomalySummary;
 use crate::statistics::{Metrics, RankKey, StepSummary};
 
 impl ServerState {

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_incidents::bound_stall_summaries;
 
+use crate::contribution::Contribution;
+use crate::error::PserverError;
 use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
-use crate::{Contribution, PserverError};
 
 /// Maximum number of steps that wait for the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;

@@ -8,9 +8,10 @@ use callgrove_model::{ProgramId, RankId};
 
 use super::partial::PartialState;
 use super::{ServerState, lock};
+use crate::error::PserverError;
+use crate::model_exchange::{Hello, RunProgress, Welcome};
 use crate::protocol::Registered;
 use crate::statistics::RankKey;
-use crate::{Hello, PserverError, RunProgress, Welcome};
 
 /// Maximum length of an instance's name in bytes.
 const MAX_INSTANCE_BYTES: usize = 1 << 10;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::global::{GlobalState, VersionedModel};
 use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
-use crate::PserverError;
+use crate::error::PserverError;
 use crate::functions::FunctionTable;
 use crate::statistics::{RankKey, Statistics};
 use crate::trend::TrendBook;

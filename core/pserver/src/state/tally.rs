@@ -107,7 +107,8 @@ mod tests {
     use callgrove_model::{RankId, RunIdentity};
 
     use super::*;
-    use crate::{Hello, StateOptions};
+    use crate::model_exchange::Hello;
+    use crate::state::StateOptions;
 
     #[test]
     fn ranks_are_expected_that_instances_read_or_that_the_run_states() {

@@ -5,7 +5,8 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::{ServerState, lock};
-use crate::{ModelPublication, PserverError, TreeModelBook, TreeModelInfo, TreeModelUpdate};
+use crate::error::PserverError;
+use crate::tree_model_book::{ModelPublication, TreeModelBook, TreeModelInfo, TreeModelUpdate};
 
 /// Approximate maximum size of the tree models in one reply, in bytes; a reply has at least one.
 const MAX_REPLY_BYTES: usize = 1 << 20;

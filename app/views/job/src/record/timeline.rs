@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::{Hovered, LaneCanvas, LaneScene, RankChoice, Window};
-use callgrove_model::ExecRef;
-use callgrove_model::count_of;
+use callgrove_model::{ExecRef, count_of};
 use callgrove_session::{Calls, Span, SpanIndex};
 use callgrove_watch::{ExecutionDocument, QueryForm, RecordWindow, WatchCommand};
 use callgrove_widgets::table::empty_ui;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_canvas::time::iteration_text;
-use callgrove_model::ExecRef;
-use callgrove_model::count_of;
+use callgrove_model::{ExecRef, count_of};
 use callgrove_session::{CallDetails, CallOf, Calls, InspectCommand, LaneNames};
 use callgrove_widgets::text::{cause_text, design_note, held_text};
 use callgrove_widgets::{in_picture, view_header};

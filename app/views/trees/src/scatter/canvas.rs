@@ -6,8 +6,7 @@ use callgrove_actions::context::ViewContext;
 use callgrove_canvas::points::{
     self, Aspect, PickedPoints, PointScene, PointsOutput, SelectionMode,
 };
-use callgrove_model::TreeIdx;
-use callgrove_model::count_of;
+use callgrove_model::{TreeIdx, count_of};
 use callgrove_session::{Analysis, Command, TreeMap};
 use callgrove_widgets::hover;
 use callgrove_widgets::{pointer_card, score_text};
