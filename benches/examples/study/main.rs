@@ -9,13 +9,13 @@
 //! stopped rank, 2 its victim, 3 slowed by a hogged core or disk, 4 unexpected structure. Labels 5 (rare by design) and
 //! 0 (all others) are not.
 
+mod alternatives;
 mod case;
 mod forests;
 mod kinds;
 mod labels;
 mod methods;
 mod reasons;
-mod rivals;
 mod settings;
 mod tracer;
 mod trust;

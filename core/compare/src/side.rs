@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::Real;
 
-use super::level::typical_ns;
+use super::level_test::typical_ns;
 use super::paths::{CallStructure, PathId};
 
 /// The calls of one path on one rank in one block of iterations.

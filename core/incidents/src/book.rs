@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::IncidentDocument;
 use crate::excerpt::Excerpt;
-use crate::joined::{JoinedIncident, joined};
+use crate::joined_incident::{JoinedIncident, joined};
 use crate::names::FunctionNames;
 use crate::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
 

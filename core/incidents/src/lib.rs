@@ -29,7 +29,7 @@
 mod book;
 mod document;
 mod excerpt;
-mod joined;
+mod joined_incident;
 mod names;
 mod nested_calls;
 mod record;

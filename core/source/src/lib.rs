@@ -25,7 +25,7 @@ mod call_lines;
 mod error;
 mod format;
 mod input;
-mod joined;
+mod joined_parts;
 mod memory_files;
 mod ordering;
 mod rank_in_name;

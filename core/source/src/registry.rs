@@ -12,7 +12,7 @@ use callgrove_model::{Progress, Trace};
 use crate::error::SourceError;
 use crate::format::{Contents, Extent, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
-use crate::joined::in_program;
+use crate::joined_parts::in_program;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::read_parts;
 use crate::workers::Workers;

@@ -13,9 +13,9 @@ use callgrove_model::{
     ThreadId, TimeNs, WarningKind, Warnings,
 };
 
-use super::clock::RunClock;
 use super::order::{self, TimeOrder};
 use super::other_ranks::{OtherRanks, RowOwner};
+use super::run_clock::RunClock;
 use super::schema::{AnnouncedNames, Counts, EventType, FUNC_ROW_COUNT, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.

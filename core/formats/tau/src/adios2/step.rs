@@ -7,10 +7,10 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
 use callgrove_model::{FuncEvent, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
-use super::clock::RunClock;
 use super::decode::{ARRAYS, Decoder};
 use super::order::TimeOrder;
 use super::other_ranks::{OtherRanks, RowOwner};
+use super::run_clock::RunClock;
 use super::schema::{AnnouncedNames, Counts};
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;

@@ -7,7 +7,7 @@
 mod advisory_lock;
 mod claim;
 mod connection;
-mod plain;
+mod plain_sql;
 mod query_sql;
 mod retain;
 mod schema;
@@ -197,7 +197,7 @@ impl Store for PostgresStore {
         let own = || ReadBounds::new(ReadLimits::LOCAL);
         let bounds = before.clone().unwrap_or_else(own);
         connection.bound(Some(&bounds));
-        let table = plain::select(&mut connection, sql, &bounds);
+        let table = plain_sql::select(&mut connection, sql, &bounds);
         connection.bound(before.as_ref());
         table
     }
