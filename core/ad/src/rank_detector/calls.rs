@@ -71,7 +71,7 @@ impl RankCalls {
         self.builder.follow(batch, |lane, call| {
             executions.push(functions, lane, &call);
         });
-        executions.settle();
+        executions.sort_functions();
         for (thread, _) in self.builder.lanes() {
             self.lanes.entry(thread).or_default();
         }
