@@ -1,8 +1,8 @@
-//! Compares training of the one-class SVM on all trees of a forest with training on anchors. Usage: `cargo run --release
-//! -p callgrove-benches --example anchors`, optionally with forests such as `small:50000 full:30000`. It prints CPU
-//! seconds, support vectors, Spearman's rank correlation of the scores, the number of trees that the exact SVM judges
-//! abnormal (by a score below 0, and by a p-value of at most .01), and the number of trees that the SVM on anchors
-//! judges differently.
+//! Compares training of the one-class SVM on all trees of a forest with training on anchors. Usage: `cargo run
+//! --release -p callgrove-benches --example anchors`, optionally with forests such as `small:50000 full:30000`. It
+//! prints CPU seconds, support vectors, Spearman's rank correlation of the scores, the number of trees that the exact
+//! SVM judges abnormal (by a score below 0, and by a p-value of at most .01), and the number of trees that the SVM on
+//! anchors judges differently.
 
 use std::error::Error;
 

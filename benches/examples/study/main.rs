@@ -64,7 +64,7 @@ fn load<T>(
 fn on_traces(cases: &[Case], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     case::traces(cases).print(out)?;
     settings::choices(cases)?.print(out)?;
-    settings::neighbourhood(cases)?.print(out)?;
+    settings::sensitivity(cases)?.print(out)?;
     kinds::kinds(cases)?.print(out)?;
     for case in cases {
         labels::curves(case)?.print(out)?;
