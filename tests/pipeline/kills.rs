@@ -1,4 +1,4 @@
-//! Kills processes of the pipeline at random while a run goes on: no acknowledged data are lost, and nothing counts
+//! Kills processes of the pipeline at random during a run: no acknowledged data are lost, and nothing counts
 //! twice. `CALLGROVE_KILLS=200` kills more often than a normal test run.
 
 use std::collections::BTreeMap;

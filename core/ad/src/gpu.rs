@@ -25,7 +25,7 @@ pub(crate) struct GpuThreads {
 }
 
 impl GpuThreads {
-    /// Takes in one metadata entry.
+    /// Processes one metadata entry.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
         let field: fn(&mut GpuLocation) -> &mut u32 = if Property::GpuDevice.is_in(entry) {
             |it| &mut it.device

@@ -25,7 +25,7 @@ const GATHER_BYTES: usize = 1 << 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The refusal after the storing thread has panicked.
 const THREAD_ENDED: &str = "the thread that stores documents has ended early";
-/// How long an ending instance waits for a database that refuses documents.
+/// Maximum time that an ending instance waits for a database that refuses documents.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts of the documents stored so far.

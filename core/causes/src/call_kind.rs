@@ -51,7 +51,8 @@ const ROOTED: &[&str] = &[
     "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
 ];
 
-/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from all.
+/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from
+/// all.
 const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
 
 /// Lower-case prefix of the collectives of PyTorch's back end for CPUs.

@@ -8,7 +8,7 @@ use super::meetings::{Meetings, TIE};
 use super::outcome::WaitKind;
 use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
 
-/// Time after a send's stamp from which on a sender that is still in its send has not sent yet.
+/// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet.
 pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
 
 /// The state of the peer that matters.

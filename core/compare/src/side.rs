@@ -103,7 +103,7 @@ impl BlockSeries {
     }
 }
 
-/// Where something occurs in a run.
+/// The occurrences of a path or structure in a run.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FeaturePresence {
     /// For each block, whether it occurs in it.

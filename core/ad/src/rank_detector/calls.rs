@@ -57,7 +57,7 @@ impl RankCalls {
         }
     }
 
-    /// Takes in the events of a step. `num_functions` functions have numbers.
+    /// Processes the events of a step. `num_functions` functions have numbers.
     pub(super) fn take_in(
         &mut self,
         batch: StepBatch,

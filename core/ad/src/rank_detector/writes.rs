@@ -25,7 +25,7 @@ pub(super) struct StepGaps {
 }
 
 impl StepGaps {
-    /// Takes in the events of the next step. Returns the thread that may have written before it, and the time in µs
+    /// Processes the events of the next step. Returns the thread that may have written before it, and the time in µs
     /// that a write explains.
     pub(super) fn take_in(&mut self, funcs: &FuncEvents) -> Option<(ThreadId, u64)> {
         let before = self.newest.take();

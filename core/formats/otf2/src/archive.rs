@@ -1,4 +1,4 @@
-//! An archive: its definitions, and where the files of its locations are.
+//! An archive: its definitions, and the files of its locations.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use crate::decision::prior;
 use crate::detector::{Detector, Embedding};
 use callgrove_map::knn::nearest;
 
-/// Probability of the other class from which on a label is doubtful.
+/// Minimum probability of the other class for a doubtful label.
 const DOUBTFUL: f64 = 0.9;
 
 /// A label that contradicts nearby trees: a mistake, or a difference that the rows do not show.

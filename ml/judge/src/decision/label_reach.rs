@@ -14,8 +14,8 @@ use callgrove_trees::real::{Real, whole};
 const PRIOR: f64 = 3.0;
 /// Weight of a label for a row that equals its own, if few rows do: it outweighs the decision without labels.
 const OWN: f64 = 4.0;
-/// Number of rows near a labelled one from which on its label has the normal weight at its own row: normal rows have
-/// this number of neighbours, and a wrong label must not affect all of them.
+/// Minimum number of rows near a labelled one with which its label has the normal weight at its own row. Normal rows
+/// have this number of neighbours, and a wrong label must not affect all of them.
 const MIN_CROWD: usize = 10;
 /// Minimum kernel of rows that are near.
 const NEAR: f64 = 0.5;

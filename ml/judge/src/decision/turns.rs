@@ -7,7 +7,7 @@ use super::placement::{Placement, TreePlace};
 use super::quantiles::{ascending, quantile};
 use callgrove_trees::real::Real;
 
-/// Excess from which on an execution is late, in usual durations: half of what an alarm needs.
+/// Minimum excess of a late execution, in usual durations: half of that of an alarm.
 const LATE: f64 = 0.175;
 /// Minimum number of late executions of a turn.
 const MIN_LATE: usize = 4;

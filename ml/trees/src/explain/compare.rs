@@ -17,7 +17,7 @@ const MIN_SHARE: f64 = 0.01;
 const MIN_TICKS: f64 = 2.0;
 /// Multiple of the usual time of the additional calls above which the extra time has other reasons, too.
 const BEYOND_CALLS: f64 = 2.0;
-/// Multiple of the interquartile range beyond the quartiles from which on counts and times are unusual.
+/// Minimum distance of unusual counts and times from the quartiles, in interquartile ranges.
 const FENCE: f64 = 1.5;
 /// Rarity by which a path within something new must exceed that of its enclosing path to be named, too.
 const RARER: f64 = 0.25;

@@ -250,7 +250,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns one array for each column, in the order of
-    /// [`names_with_key_and_doc`](callgrove_provdb::columns::names_with_key_and_doc), so that one statement stores all of them.
+    /// [`names_with_key_and_doc`](callgrove_provdb::columns::names_with_key_and_doc), so that one statement stores all
+    /// of them.
     fn arrays(&self) -> Vec<Box<dyn ToSql + Sync + '_>> {
         let keys: Vec<&str> = self.rows.iter().map(|(it, _)| it.key.as_str()).collect();
         let docs: Vec<&str> = self.rows.iter().map(|(it, _)| it.json.as_str()).collect();

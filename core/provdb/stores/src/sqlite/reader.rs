@@ -14,7 +14,7 @@ use super::error::at;
 use super::files::{global_path, shard_path};
 use super::{plain_sql, query_sql, schema};
 
-/// How long a query waits for a locked file; locks are short in WAL mode.
+/// Maximum time that a query waits for a locked file; locks are short in WAL mode.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Where queries store temporary data for sorts and joins.
