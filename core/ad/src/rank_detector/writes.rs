@@ -1,4 +1,4 @@
-//! When the tracer may have written its own data, inferred from the stream of a rank.
+//! Times at which the tracer may have written its own data, inferred from the stream of a rank.
 //!
 //! TAU writes a step inside the exit of a function, after it has taken the time of that exit. So the thread with the
 //! newest event of a step stalls until its first event of the next step, and the open calls there seem longer. How much
