@@ -25,7 +25,7 @@ struct Variant {
     build_percent: i64,
     /// Duration of everything in percent of the usual one.
     all_percent: i64,
-    /// Whether each step calls `Fix::apply`, too.
+    /// True if each step calls `Fix::apply`, too.
     has_fix: bool,
 }
 

@@ -10,7 +10,7 @@ use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, error_output, ex
 
 /// Number of damaged traces in a normal test run; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000`
 /// others.
-const FEW: u64 = 24;
+const DEFAULT_NUM_TRACES: u64 = 24;
 /// Seeds that once crashed a process, which are always tried.
 const ONCE_FATAL: [u64; 7] = [
     777_005, 777_382, 777_551, 2_002_285, 3_001_001, 24_111_112, 24_116_249,
@@ -108,7 +108,7 @@ fn random_damage_crashes_no_process() -> Result<()> {
         Err(_) => Ok(otherwise),
     };
     let first = number("CALLGROVE_FUZZ_SEED", 0)?;
-    let others = first..first + number("CALLGROVE_FUZZ", FEW)?;
+    let others = first..first + number("CALLGROVE_FUZZ", DEFAULT_NUM_TRACES)?;
     for seed in ONCE_FATAL.into_iter().chain(others) {
         let mut numbers = Numbers::with_seed(seed);
         let bp5 = example();

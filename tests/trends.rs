@@ -88,7 +88,7 @@ fn a_slow_rank_is_named_as_text_and_in_records() -> Result<()> {
 }
 
 #[test]
-fn the_tables_of_analyze_and_incidents_end_with_it_and_their_records_do_not() -> Result<()> {
+fn tables_of_analyze_and_incidents_end_with_the_trend_but_their_records_lack_it() -> Result<()> {
     let (_disk, run) = slow_rank()?;
     let line = format!("throughout the run: {SENTENCE}\n");
     let analyze = ["analyze", &run, "--function", "Solver::step"];
@@ -106,7 +106,7 @@ fn the_tables_of_analyze_and_incidents_end_with_it_and_their_records_do_not() ->
 }
 
 #[test]
-fn recorded_runs_without_trends_say_so() -> Result<()> {
+fn a_run_without_trends_gives_a_sentence_and_no_records() -> Result<()> {
     for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
         let table = stdout(&["trends", &data(trace).to_string_lossy()])?;
         assert!(table.starts_with("no rank is slower"), "{table}");

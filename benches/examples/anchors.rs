@@ -1,7 +1,8 @@
-//! Compares training of the one-class SVM on all trees of a forest and on anchors. `cargo run --release -p
-//! callgrove-benches --example anchors`, or with forests such as `small:50000 full:30000`. It prints CPU seconds,
-//! support vectors, Spearman's rank correlation of the scores, the number of trees that the exact SVM judges abnormal
-//! (score below 0, and at a false discovery rate of 0.1), and how many of all trees the other one judges differently.
+//! Compares training of the one-class SVM on all trees of a forest with training on anchors. Usage: `cargo run
+//! --release -p callgrove-benches --example anchors`, optionally with forests such as `small:50000 full:30000`. It
+//! prints CPU seconds, support vectors, Spearman's rank correlation of the scores, the number of trees that the exact
+//! SVM judges abnormal (by a score below 0, and by a p-value of at most .01), and the number of trees that the SVM on
+//! anchors judges differently.
 
 use std::error::Error;
 
@@ -11,15 +12,17 @@ use callgrove_judge::detector::{DetectorParams, Embedding};
 use callgrove_learn::ocsvm::{Anchors, Trained, train, train_on_anchors};
 use callgrove_trees::Progress;
 
+/// The compared forests by default: shape and number of trees.
 const FORESTS: [&str; 4] = ["small:10000", "full:30000", "small:100000", "full:100000"];
-/// p-value below which a score counts as abnormal.
-const RARE: f64 = 0.01;
+/// Maximum p-value of a score that counts as abnormal.
+const MAX_P_VALUE: f64 = 0.01;
+/// Maximum number of anchors.
 const NUM_ANCHORS: usize = 4_096;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "      forest  anchors  exact s  anchors s  vectors  of anchors  correlation  abnormal  differ  \
-         at .1  differ"
+         p≤.01  differ"
     );
     let args: Vec<String> = std::env::args().skip(1).collect();
     let forests: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -50,9 +53,9 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
     let (exact, exact_seconds) = cpu_seconds(|| train(rows, prior, ocsvm, None, Progress::none()));
     let exact = exact?;
     let anchors = Anchors::choose(rows, prior, params.nu, NUM_ANCHORS);
-    let (near, near_seconds) =
+    let (anchored, anchored_seconds) =
         cpu_seconds(|| train_on_anchors(rows, prior, &anchors, &[], ocsvm, None, Progress::none()));
-    let near = near?;
+    let anchored = anchored?;
     let is_below = |trained: &Trained| -> Vec<bool> {
         trained.scores().iter().map(|&it| it < -1e-6).collect()
     };
@@ -61,17 +64,17 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
             .scores()
             .iter()
             .map(|&score| embedding.svm_tail().ln_p(score));
-        ln_p.map(|ln_p| ln_p <= RARE.ln()).collect()
+        ln_p.map(|ln_p| ln_p <= MAX_P_VALUE.ln()).collect()
     };
-    let (below, differ_below) = count(&is_below(&exact), &is_below(&near));
-    let (found, differ_found) = count(&is_found(&exact), &is_found(&near));
+    let (below, differ_below) = count(&is_below(&exact), &is_below(&anchored));
+    let (found, differ_found) = count(&is_found(&exact), &is_found(&anchored));
     println!(
-        "{name:>12} {:>8} {exact_seconds:>8.2} {near_seconds:>10.2} {:>8} {:>11} {:>12.6} {below:>9} \
+        "{name:>12} {:>8} {exact_seconds:>8.2} {anchored_seconds:>10.2} {:>8} {:>11} {:>12.6} {below:>9} \
          {differ_below:>7} {found:>6} {differ_found:>7}",
         anchors.len(),
         exact.model(rows).support.len(),
-        near.model(rows).support.len(),
-        correlation(&ranks(exact.scores()), &ranks(near.scores())),
+        anchored.model(rows).support.len(),
+        correlation(&ranks(exact.scores()), &ranks(anchored.scores())),
     );
     Ok(())
 }

@@ -10,10 +10,10 @@ use callgrove_provdb_stores::{OpenOptions, open};
 use crate::support::{command, example, start, stdout};
 
 /// Runs for minutes, without memory.
-const ENDLESS: &str =
+const SLOW_QUERY: &str =
     "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
-/// Far below the time limit of a statement.
-const SOON: Duration = Duration::from_secs(15);
+/// Maximum time of a prompt answer, far below the time limit of a statement.
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 fn refusal(args: &[&str]) -> String {
     let Output { status, stderr, .. } = command(args).output().unwrap();
@@ -50,18 +50,18 @@ fn slow_statements_delay_neither_others_nor_the_end() {
     let server = start(&["provdb", &provdb, "--listen", "127.0.0.1:0", "--allow-sql"]);
     let url = server.url().unwrap();
     let sql = ["query", &url, "--sql"];
-    let mut killed = start(&[&sql[..], &[ENDLESS]].concat());
+    let mut killed = start(&[&sql[..], &[SLOW_QUERY]].concat());
     thread::sleep(Duration::from_millis(500));
     killed.kill().unwrap();
     let started = Instant::now();
     stdout(&[&sql[..], &["select 1"]].concat());
     assert!(
-        started.elapsed() < SOON,
+        started.elapsed() < PROMPT_TIMEOUT,
         "the statement of a killed client went on"
     );
 
     let slow: Vec<_> = (0..3)
-        .map(|_| start(&[&sql[..], &[ENDLESS]].concat()))
+        .map(|_| start(&[&sql[..], &[SLOW_QUERY]].concat()))
         .collect();
     thread::sleep(Duration::from_millis(500));
     let started = Instant::now();
@@ -73,7 +73,7 @@ fn slow_statements_delay_neither_others_nor_the_end() {
     println!("an instance and a query took {:?}", started.elapsed());
     server.terminate().unwrap();
     assert!(
-        started.elapsed() < 2 * SOON,
+        started.elapsed() < 2 * PROMPT_TIMEOUT,
         "it took {:?}",
         started.elapsed()
     );

@@ -1,4 +1,4 @@
-//! Kills processes of the pipeline at random while a run goes on: no acknowledged data are lost, and nothing counts
+//! Kills processes of the pipeline at random during a run: no acknowledged data are lost, and nothing counts
 //! twice. `CALLGROVE_KILLS=200` kills more often than a normal test run.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::*;
 
 /// Number of kills in a normal test run.
-const FEW: u32 = 6;
+const DEFAULT_NUM_KILLS: u32 = 6;
 
 /// A process that can be restarted with the same arguments.
 struct Member {
@@ -72,7 +72,8 @@ fn random_kills_including_the_database_server_lose_nothing() {
 
 /// Kills random processes of a live run that is recorded in `store`; `database` kills and restarts the database server.
 fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
-    let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
+    let num_kills =
+        std::env::var("CALLGROVE_KILLS").map_or(DEFAULT_NUM_KILLS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = |name| path_in(&folder, name);
     let live = path("live");

@@ -3,9 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod access;
-mod equal;
 mod faults;
-mod finding;
+mod healthy_run;
 mod hostile;
 mod kills;
 #[cfg(unix)]
@@ -13,5 +12,6 @@ mod kills;
 #[expect(dead_code, reason = "the tests of the store use more of it")]
 mod postgres_server;
 mod relay;
+mod same_results;
 mod support;
 mod trees;

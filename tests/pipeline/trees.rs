@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 const ROOT: &str = "PairEAM::compute";
-/// Number of recorded trees from which on a parameter server learns a model.
+/// Minimum number of recorded trees from which a parameter server learns a model.
 const ENOUGH_TREES: usize = 100;
 
 /// Returns the trees that a model judged, as (step, version, event, score).

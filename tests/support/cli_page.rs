@@ -9,7 +9,7 @@ use crate::program;
 /// Path of the page from the root of the repository.
 pub const PATH: &str = "docs/cli.md";
 
-/// What the page says before the first command.
+/// The text of the page before the first command.
 const HEAD: &str = "# Commands
 
 This page is the help of the program. `cargo xtask docs` writes it; a test fails where it differs from the program.

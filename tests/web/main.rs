@@ -1,8 +1,8 @@
 //! The page in a real browser: alone, on a server, and with a running job.
 
 mod access;
-mod alone;
 mod app;
 mod files;
 mod served;
 mod server;
+mod without_server;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use crate::sliced::UserFiles;
+use crate::sliced_files::UserFiles;
 
 const NUM_TREES: u32 = 60;
 

@@ -12,7 +12,7 @@ use callgrove_source::{OneByOne, PATH_SEPARATOR, SourceError};
 use callgrove_wire::MAX_FILE_BYTES;
 use sha2::{Digest as _, Sha256};
 
-use crate::sliced::{PageFiles, SlicedFile, UserFiles};
+use crate::sliced_files::{PageFiles, SlicedFile, UserFiles};
 
 /// Prefix of the storage keys of journals.
 pub const JOURNAL: &str = "callgrove journal ";

@@ -20,7 +20,7 @@ pub mod file_store;
 mod fixture;
 pub mod host;
 pub mod outline;
-pub mod sliced;
+pub mod sliced_files;
 #[cfg(target_arch = "wasm32")]
 mod web;
 pub mod worker;

@@ -12,7 +12,7 @@ use callgrove_wire::{
 };
 
 use crate::host::{Browser, BrowserHost};
-use crate::sliced::UserFiles;
+use crate::sliced_files::UserFiles;
 
 /// Seed of all random numbers, as on the desktop, so that a run always gives the same result.
 const SEED: u64 = 1;

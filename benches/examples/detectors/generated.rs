@@ -19,13 +19,13 @@ const START_US: u64 = 1_795_231_715_000_000;
 /// The distribution of times around the typical time of a function.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Log-normal, with a standard deviation from the first to the second.
+    /// Log-normal; the standard deviation of a function is between these two numbers.
     Lognormal(f64, f64),
-    /// Several modes, each with its share and factor, 10 % wide.
+    /// Several modes, each with its share of the calls and its factor, and with a standard deviation of 10 %.
     Modes(&'static [(f64, f64)]),
     /// Pareto distribution with this index.
     Pareto(f64),
-    /// Multiples of the typical time: mostly one, each next one a fifth as frequent.
+    /// Multiples of the typical time: mostly one; each further multiple is a fifth as frequent.
     Quantised,
 }
 
@@ -35,7 +35,7 @@ enum Drift {
     None,
     /// Gradual, up to this factor.
     Slow(f64),
-    /// Sudden, at half of the run.
+    /// Sudden, by this factor, in the middle of the run.
     Sudden(f64),
 }
 
@@ -54,8 +54,9 @@ pub(crate) struct GeneratedProgram {
     num_steps: u32,
     /// Calls of all functions together, per step and rank.
     calls_per_step: usize,
-    share: f64,
-    /// Shortest and longest delay of an anomaly, in microseconds; negative values are factors of the usual time.
+    /// Share of the calls that are delayed.
+    anomaly_share: f64,
+    /// Shortest and longest delay of an anomaly, in microseconds. Negative values are factors of the usual time.
     delay_us: (f64, f64),
 }
 
@@ -75,7 +76,7 @@ const BASE: GeneratedProgram = GeneratedProgram {
     drift: Drift::None,
     num_steps: 20,
     calls_per_step: 1_500,
-    share: 1e-3,
+    anomaly_share: 1e-3,
     delay_us: (20_000.0, 200_000.0),
 };
 
@@ -131,7 +132,7 @@ pub(crate) const PROGRAMS: [GeneratedProgram; 12] = [
         name: "short run",
         num_steps: 3,
         calls_per_step: 1_000,
-        share: 5e-3,
+        anomaly_share: 5e-3,
         ..BASE
     },
     GeneratedProgram {
@@ -142,7 +143,7 @@ pub(crate) const PROGRAMS: [GeneratedProgram; 12] = [
     },
     GeneratedProgram {
         name: "1 in 10 delayed",
-        share: 0.1,
+        anomaly_share: 0.1,
         ..BASE
     },
     GeneratedProgram {
@@ -235,7 +236,7 @@ impl GeneratedProgram {
                 event(FuncEventKind::Entry, callers[caller], clock_us);
                 clock_us += 1;
                 let row = event(FuncEventKind::Entry, ids[number], clock_us);
-                if rng.random::<f64>() < self.share {
+                if rng.random::<f64>() < self.anomaly_share {
                     let (least, most) = self.delay_us;
                     let delay = least * (most / least).powf(rng.random());
                     own_us = if delay > 0.0 {

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use callgrove_model::{Lane, Trace};
+use callgrove_model::Trace;
 
 use crate::location::{Points, events_of};
 
@@ -14,10 +14,28 @@ use crate::location::{Points, events_of};
 const EVENT_CHUNK_BYTES: usize = 1 << 20;
 /// Size of chunks of definitions, in bytes.
 const DEFINITION_CHUNK_BYTES: usize = 4 << 20;
+/// Records of definitions, by their numbers in OTF2.
+mod record_kind {
+    pub(super) const CLOCK_PROPERTIES: u8 = 5;
+    pub(super) const STRING: u8 = 10;
+    pub(super) const LOCATION_GROUP: u8 = 13;
+    pub(super) const LOCATION: u8 = 14;
+    pub(super) const REGION: u8 = 15;
+    pub(super) const GROUP: u8 = 18;
+    pub(super) const METRIC_MEMBER: u8 = 19;
+    pub(super) const METRIC_CLASS: u8 = 20;
+    pub(super) const COMMUNICATOR: u8 = 22;
+}
+/// The paradigm of MPI.
+const MPI: u8 = 4;
+/// A group with the locations of a communicator.
+const COMM_LOCATIONS: u8 = 4;
+/// A group with the members of a communicator, as indices of its locations.
+const COMM_GROUP: u8 = 5;
 /// The reference that is not defined.
 const UNDEFINED: u64 = u32::MAX as u64;
-/// The strings of functions come first, then those of counters.
-const NAME: u64 = 0;
+/// Id of the first string. The names of functions come first, then those of counters.
+const FIRST_STRING: u64 = 0;
 
 /// A file of chunks that is being written.
 pub(crate) struct ChunkedFile {
@@ -129,34 +147,37 @@ fn anchor() -> Vec<u8> {
 
 fn definitions(trace: &Trace, num_events: &[u64]) -> ChunkedFile {
     let mut file = ChunkedFile::new(DEFINITION_CHUNK_BYTES);
-    file.record(5, &values(&[1_000_000_000, 0, 0]));
+    file.record(
+        record_kind::CLOCK_PROPERTIES,
+        &values(&[1_000_000_000, 0, 0]),
+    );
     let names = trace.names.iter().map(|(_, name)| name);
     let counters = trace.counter_names.iter().map(|(_, name)| name);
-    for (id, name) in (NAME..).zip(names.chain(counters)) {
+    for (id, name) in (FIRST_STRING..).zip(names.chain(counters)) {
         let mut bytes = values(&[id]);
         bytes.extend(name.as_bytes());
         bytes.push(0);
-        file.record(10, &bytes);
+        file.record(record_kind::STRING, &bytes);
     }
     let num_names = trace.names.len() as u64;
     for id in 0..num_names {
-        let mut bytes = values(&[id, NAME + id, UNDEFINED]);
+        let mut bytes = values(&[id, FIRST_STRING + id, UNDEFINED]);
         bytes.push(0);
         bytes.extend(values(&[UNDEFINED, 0, 0, UNDEFINED]));
         bytes.extend([1, 1, 0]);
-        file.record(15, &bytes);
+        file.record(record_kind::REGION, &bytes);
     }
     for id in 0..trace.counter_names.len() as u64 {
-        let mut member = values(&[id, NAME + num_names + id, UNDEFINED]);
+        let mut member = values(&[id, FIRST_STRING + num_names + id, UNDEFINED]);
         // An absolute value of u64 in a unit of its own.
         member.extend([0, 0, 4, 0]);
         member.extend(values(&[0, UNDEFINED]));
-        file.record(19, &member);
+        file.record(record_kind::METRIC_MEMBER, &member);
         let mut class = values(&[id]);
         class.push(1);
         class.extend(values(&[id]));
         class.extend([0, 0]);
-        file.record(20, &class);
+        file.record(record_kind::METRIC_CLASS, &class);
     }
     let ranks = trace
         .lanes
@@ -166,26 +187,29 @@ fn definitions(trace: &Trace, num_events: &[u64]) -> ChunkedFile {
         let mut bytes = values(&[group, UNDEFINED]);
         bytes.push(1);
         bytes.extend(values(&[UNDEFINED, UNDEFINED]));
-        file.record(13, &bytes);
+        file.record(record_kind::LOCATION_GROUP, &bytes);
         mains.push(location);
-        for Lane { .. } in lanes {
+        for _ in lanes {
             let num = num_events.get(location as usize).copied().unwrap_or(0);
             let mut bytes = values(&[location, UNDEFINED]);
             bytes.push(1);
             bytes.extend(values(&[num, group]));
-            file.record(14, &bytes);
+            file.record(record_kind::LOCATION, &bytes);
             location += 1;
         }
     }
     let members: Vec<u64> = (0..mains.len() as u64).collect();
-    for (id, kind, members) in [(0, 4, &mains), (1, 5, &members)] {
+    for (id, kind, members) in [(0, COMM_LOCATIONS, &mains), (1, COMM_GROUP, &members)] {
         let mut bytes = values(&[id, UNDEFINED]);
         bytes.push(0);
         bytes.extend(values(&[members.len() as u64]));
         bytes.extend(values(members));
-        bytes.extend([kind, 4, 0]);
-        file.record(18, &bytes);
+        bytes.extend([kind, MPI, 0]);
+        file.record(record_kind::GROUP, &bytes);
     }
-    file.record(22, &values(&[0, UNDEFINED, 1, UNDEFINED, 0]));
+    file.record(
+        record_kind::COMMUNICATOR,
+        &values(&[0, UNDEFINED, 1, UNDEFINED, 0]),
+    );
     file
 }

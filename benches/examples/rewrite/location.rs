@@ -4,6 +4,17 @@ use callgrove_model::{CommKind, ExecIdx, Lane, TimeNs};
 
 use crate::archive::{ChunkedFile, push_record, push_value, values};
 
+/// Records of events, by their numbers in OTF2.
+mod record_kind {
+    pub(super) const TIMESTAMP: u8 = 5;
+    pub(super) const ENTER: u8 = 12;
+    pub(super) const LEAVE: u8 = 13;
+    pub(super) const MPI_SEND: u8 = 14;
+    pub(super) const MPI_RECV: u8 = 18;
+    pub(super) const METRIC: u8 = 31;
+}
+/// The type of the values of a metric: unsigned integers of 64 bits.
+const UINT64: u8 = 4;
 /// Size of a time with its kind, in bytes.
 const TIME_BYTES: usize = 9;
 
@@ -11,8 +22,8 @@ const TIME_BYTES: usize = 9;
 pub(crate) struct Points(Vec<(TimeNs, Vec<u8>)>);
 
 impl Points {
-    /// Returns the events of a lane in order of time. At equal times messages and counters come after an entry and before
-    /// an exit.
+    /// Returns the events of a lane in order of time. At equal times messages and counters come after an entry and
+    /// before an exit.
     pub(crate) fn of(lane: &Lane) -> Self {
         let mut calls: Vec<(TimeNs, bool, u64)> = Vec::new();
         let executions = &lane.executions;
@@ -36,15 +47,19 @@ impl Points {
             }
         }
         let calls = calls.into_iter().map(|(time, is_entry, func)| {
-            let mut record = vec![if is_entry { 12 } else { 13 }];
+            let mut record = vec![if is_entry {
+                record_kind::ENTER
+            } else {
+                record_kind::LEAVE
+            }];
             push_value(&mut record, func);
             (time, record)
         });
         let (comms, counters) = (&lane.comms, &lane.counters);
         let messages = (0..comms.time.len()).map(|row| {
             let kind = match comms.kind[row] {
-                CommKind::Send => 14,
-                CommKind::Recv => 18,
+                CommKind::Send => record_kind::MPI_SEND,
+                CommKind::Recv => record_kind::MPI_RECV,
             };
             let tag = comms.tag[row] & u64::from(u32::MAX);
             let partner = comms.partner[row].0;
@@ -55,10 +70,10 @@ impl Points {
         });
         let samples = (0..counters.time.len()).map(|row| {
             let mut fields = values(&[counters.counter[row].0.into()]);
-            fields.extend([1, 4]);
+            fields.extend([1, UINT64]);
             fields.extend(values(&[counters.value[row]]));
             let mut record = Vec::new();
-            push_record(&mut record, 31, &fields);
+            push_record(&mut record, record_kind::METRIC, &fields);
             (counters.time[row], record)
         });
         let mut others: Vec<_> = messages.chain(samples).collect();
@@ -66,7 +81,7 @@ impl Points {
         let mut others = others.into_iter().peekable();
         let mut points = Vec::new();
         for (time, record) in calls {
-            let is_exit = record.first() == Some(&13);
+            let is_exit = record.first() == Some(&record_kind::LEAVE);
             let is_before = |it: &(TimeNs, Vec<u8>)| it.0 < time || (is_exit && it.0 == time);
             while let Some((at, record)) = others.next_if(is_before) {
                 points.push((at, record));
@@ -89,7 +104,7 @@ pub(crate) fn events_of(points: Points) -> (Vec<u8>, u64) {
             last = None;
         }
         if last != Some(time) {
-            file.bytes.push(5);
+            file.bytes.push(record_kind::TIMESTAMP);
             file.bytes.extend(time.0.to_le_bytes());
             last = Some(time);
         }

@@ -1,6 +1,6 @@
-//! Rewrites a run in another format, to compare how its reader costs: `cargo run --release -p callgrove-benches --example
-//! rewrite -- RUN otf2|chrome|perfetto OUT`. Chrome JSON and Perfetto have one file per rank here; `callgrove export`
-//! writes one file of all ranks.
+//! Rewrites a run in another format, to compare how its reader costs: `cargo run --release -p callgrove-benches
+//! --example rewrite -- RUN otf2|chrome|perfetto OUT`. Chrome JSON and Perfetto have one file per rank here; `callgrove
+//! export` writes one file of all ranks.
 
 mod archive;
 mod location;

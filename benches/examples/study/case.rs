@@ -19,7 +19,7 @@ pub(crate) const SEED: u64 = 1;
 /// Names of the labels 1 to 4.
 const KINDS: [&str; 4] = ["stopped", "victim", "hog or fsync", "structure"];
 /// The label of trees that are rare by design.
-const RARE: usize = 5;
+const RARE_BY_DESIGN: usize = 5;
 /// The index of unexpected structure among them.
 pub(crate) const STRUCTURE: usize = 3;
 /// Multiple of the median of its class from which a tree is slow, as for labels 2 and 3.
@@ -72,7 +72,7 @@ impl Case {
             .collect();
         let classes = rows.iter().map(|row| match row.map(|row| row.label) {
             Some(label @ 1..=4) => Class::Positive(label - 1),
-            Some(0 | RARE) => Class::Negative,
+            Some(0 | RARE_BY_DESIGN) => Class::Negative,
             _ => Class::Unknown,
         });
         let name = path.file_name().unwrap_or(path.as_os_str());
@@ -82,7 +82,7 @@ impl Case {
             truth: Truth::new(classes.collect(), KINDS.map(str::to_owned).to_vec())?,
             is_rare: rows
                 .iter()
-                .map(|row| row.is_some_and(|row| row.label == RARE))
+                .map(|row| row.is_some_and(|row| row.label == RARE_BY_DESIGN))
                 .collect(),
             ratio: rows
                 .iter()

@@ -11,7 +11,7 @@ use callgrove_model::Label;
 use callgrove_trees::Progress;
 use serde::Deserialize;
 
-use crate::rivals::{Subject, rivals};
+use crate::alternatives::{Subject, alternatives_table};
 use callgrove_benches::markdown_table::MarkdownTable;
 
 const NUM_TREES: usize = 3_000;
@@ -98,7 +98,11 @@ pub(crate) fn tables(files: &[KnownForest]) -> Result<Vec<MarkdownTable>, Box<dy
     ];
     if !files.is_empty() {
         let subjects: Vec<Subject<'_>> = files.iter().map(|file| subject(&[file])).collect();
-        tables.push(rivals("G. Forest files", "One forest each.", &subjects)?);
+        tables.push(alternatives_table(
+            "G. Forest files",
+            "One forest each.",
+            &subjects,
+        )?);
     }
     Ok(tables)
 }
@@ -114,7 +118,7 @@ fn varied(title: &str, seeds: [u64; 3]) -> Result<MarkdownTable, Box<dyn Error>>
         .map(|forests| subject(&forests.iter().collect::<Vec<_>>()))
         .collect();
     let about = format!("{NUM_TREES} trees each, means over the seeds {seeds:?}.");
-    rivals(title, &about, &subjects)
+    alternatives_table(title, &about, &subjects)
 }
 
 fn subject<'a>(forests: &[&'a KnownForest]) -> Subject<'a> {

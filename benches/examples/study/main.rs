@@ -9,13 +9,13 @@
 //! stopped rank, 2 its victim, 3 slowed by a hogged core or disk, 4 unexpected structure. Labels 5 (rare by design) and
 //! 0 (all others) are not.
 
+mod alternatives;
 mod case;
 mod forests;
 mod kinds;
 mod labels;
 mod methods;
 mod reasons;
-mod rivals;
 mod settings;
 mod tracer;
 mod trust;
@@ -64,7 +64,7 @@ fn load<T>(
 fn on_traces(cases: &[Case], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     case::traces(cases).print(out)?;
     settings::choices(cases)?.print(out)?;
-    settings::neighbourhood(cases)?.print(out)?;
+    settings::sensitivity(cases)?.print(out)?;
     kinds::kinds(cases)?.print(out)?;
     for case in cases {
         labels::curves(case)?.print(out)?;

@@ -6,8 +6,8 @@ use callgrove_evaluate::baselines::{Baseline, BaselineParams, Rule};
 use callgrove_evaluate::evaluate::{Method, RowsOf};
 use callgrove_trees::{MlError, Progress};
 
+use crate::alternatives::{Subject, alternatives_table};
 use crate::case::{Case, ranking};
-use crate::rivals::{Subject, rivals};
 use callgrove_benches::markdown_table::MarkdownTable;
 
 /// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left out, since most
@@ -63,5 +63,5 @@ pub(crate) fn margins(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
             forests: vec![(case.forest(), &case.truth)],
         })
         .collect();
-    rivals("H. Margin over one-line rules", "Traces.", &subjects)
+    alternatives_table("H. Margin over one-line rules", "Traces.", &subjects)
 }

@@ -79,7 +79,7 @@ pub(crate) fn choices(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
 }
 
 /// Table B: one setting changed at a time.
-pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
+pub(crate) fn sensitivity(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let default = DetectorParams::default();
     let mut variants: Vec<Variant> = vec![("default".to_owned(), default)];
     let mut add = |name: &str, values: &[f64], change: &dyn Fn(f64) -> DetectorParams| {
@@ -106,10 +106,10 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Err
     add("windows", &[8.0, 12.0, 24.0, 32.0, 64.0], &|count| {
         with_excess(|excess| excess.windows_per_lane = count as u32)
     });
-    add("least class", &[4.0, 16.0], &|count| {
+    add("minimum class size", &[4.0, 16.0], &|count| {
         with_excess(|excess| excess.min_class_size = count as usize)
     });
-    let mut table = table("B. How flat it is", "Average precision", cases);
+    let mut table = table("B. Sensitivity to each setting", "Average precision", cases);
     fill(&mut table, cases, &variants, Case::precision)?;
     Ok(table)
 }

@@ -117,13 +117,15 @@ pub(crate) fn labels(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         let params = CurveParams { checkpoints }.check()?;
         let query = QueryStrategy::Automatic;
         let points = learning_curve(&embedding, &case.truth, &params, query, Progress::none())?;
-        let few = case.truth.num_negative() / 100;
-        let calm = points.iter().find(|point| point.alarms.num_false <= few);
-        row.push(calm.map_or_else(
+        let max_false = case.truth.num_negative() / 100;
+        let reached = points
+            .iter()
+            .find(|point| point.alarms.num_false <= max_false);
+        row.push(reached.map_or_else(
             || "more than 20".to_owned(),
             |point| point.num_labels.to_string(),
         ));
-        row.push(calm.map_or_else(
+        row.push(reached.map_or_else(
             || "-".to_owned(),
             |point| point.alarms.num_missed.to_string(),
         ));

@@ -128,7 +128,7 @@ pub(super) struct CpuThread<'a> {
     outliers_made: u64,
     messages_made: u64,
     launches_made: u64,
-    /// Number of the call from which on the next one is an outlier.
+    /// Number of the first call that may be the next outlier.
     next_outlier: u64,
 }
 

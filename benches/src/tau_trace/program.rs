@@ -11,7 +11,7 @@ const KERNELS: [&str; 3] = [
     "[GPU] void reduce_energy_kernel<double>(double*)",
 ];
 
-/// What a function does in addition to taking time.
+/// The role of a function: its events other than its entry and exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// Nothing.

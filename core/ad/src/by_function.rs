@@ -11,7 +11,7 @@ use crate::{AdOptions, OutlierStatistic};
 
 /// Capacity, in values, that an emptied list keeps for the next step.
 const MIN_CAPACITY: usize = 1 << 12;
-/// Number of callers of a function that are found without a search.
+/// Number of callers of a function that are found without a search. Each caller has one entry, by its id modulo this.
 const NUM_RECENT: usize = 8;
 
 /// An execution of a rank: the index of its lane in order of thread, and its row there.
@@ -43,7 +43,7 @@ pub(crate) struct EndedExecution {
 /// Executions by the number of their function.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutionsByFunction {
-    /// Functions with executions; ascending after `settle`.
+    /// Functions with executions; ascending after `sort_functions`.
     numbers: Vec<u32>,
     by_number: Vec<Vec<EndedExecution>>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct ExecutionsByFunction {
 /// Times of one rank in µs, by function number and caller.
 #[derive(Debug, Default)]
 pub(crate) struct TimesByCaller {
-    /// Functions with times; ascending after `settle`.
+    /// Functions with times; ascending after `sort_functions`.
     numbers: Vec<u32>,
     /// By function number: the callers in ascending order, each with the slot of its times. The slots of callers from
     /// earlier steps may be empty.
@@ -120,7 +120,7 @@ impl EndedExecution {
 }
 
 impl ExecutionsByFunction {
-    /// Removes the executions of the step before. `num_functions` functions have numbers.
+    /// Removes the executions of the previous step. `num_functions` functions have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
             empty(&mut self.by_number[index(number)]);
@@ -153,7 +153,7 @@ impl ExecutionsByFunction {
     }
 
     /// Sorts the functions; to be called after the last execution of the step.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn sort_functions(&mut self) {
         self.numbers.sort_unstable();
     }
 
@@ -209,8 +209,8 @@ impl TimesByCaller {
         (number, caller): (u32, Option<FuncId>),
         time_us: u64,
     ) {
-        let way = caller.map_or(0, FuncId::index) % NUM_RECENT;
-        let recent = self.recent[index(number)][way];
+        let entry = caller.map_or(0, FuncId::index) % NUM_RECENT;
+        let recent = self.recent[index(number)][entry];
         if recent.caller == caller
             && let Some(times_us) = self.times_us.get_mut(recent.slot)
         {
@@ -218,7 +218,7 @@ impl TimesByCaller {
             return;
         }
         let slot = self.slot(number, of.key(caller));
-        self.recent[index(number)][way] = RecentCaller { caller, slot };
+        self.recent[index(number)][entry] = RecentCaller { caller, slot };
         self.times_us[slot].push(time_us);
     }
 
@@ -235,15 +235,15 @@ impl TimesByCaller {
                 slot
             }
         };
-        // Until `settle`, a function is listed once for each of its callers.
+        // Until `sort_functions`, a function is listed once for each of its callers.
         if self.times_us[slot].is_empty() {
             self.numbers.push(number);
         }
         slot
     }
 
-    /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step is not new,
-    /// which is the last step that the times are of. `functions` have the newest known models.
+    /// Appends the part of a model that holds its times to `learnt`, for each function with times. The part is empty if
+    /// the step, the last one with these times, has been learnt before. `functions` hold the newest known models.
     pub(crate) fn learn(
         &mut self,
         (step, is_new): (StepId, bool),
@@ -251,7 +251,7 @@ impl TimesByCaller {
         functions: &InstanceFunctions,
         learnt: &mut Vec<(u32, FuncModel)>,
     ) {
-        self.settle();
+        self.sort_functions();
         for (number, callers) in self.functions() {
             let mut model = functions.get(number).new_part(&options.params);
             for (caller, times_us) in callers.filter(|_| is_new) {
@@ -262,7 +262,7 @@ impl TimesByCaller {
     }
 
     /// Sorts the functions; to be called after the last time.
-    fn settle(&mut self) {
+    fn sort_functions(&mut self) {
         self.numbers.sort_unstable();
         self.numbers.dedup();
     }
@@ -277,7 +277,7 @@ impl TimesByCaller {
     }
 }
 
-/// Removes all values. If the capacity is far larger than they needed, the rest is freed.
+/// Removes all values. Frees capacity that is far larger than they needed.
 fn empty<T>(values: &mut Vec<T>) {
     let needed = values.len().max(MIN_CAPACITY);
     values.clear();
@@ -340,8 +340,8 @@ mod tests {
             executions.push(of, lane, &call);
             times.push(of, &call, OutlierStatistic::Inclusive);
         });
-        executions.settle();
-        times.settle();
+        executions.sort_functions();
+        times.sort_functions();
         let summary = |it: &EndedExecution| {
             let ExecPosition { lane, exec } = it.position;
             (it.inclusive_us, it.caller(of).0, lane, exec.0)

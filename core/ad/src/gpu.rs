@@ -1,9 +1,8 @@
 //! GPU kernels and the CPU calls that launched them.
 //!
 //! Each device, context and stream is numbered like a thread and named in the metadata ([`Property::GpuDevice`]); HIP
-//! has no contexts. A launch on the CPU and
-//! its kernel on the GPU each carry a counter `Correlation ID` of the same value. Either may come first, and in an
-//! earlier step than the other.
+//! has no contexts. A launch on the CPU and its kernel on the GPU each carry a counter `Correlation ID` of the same
+//! value. Either may come first, and in an earlier step than the other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub(crate) struct GpuThreads {
 }
 
 impl GpuThreads {
-    /// Takes in one metadata entry.
+    /// Processes one metadata entry.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
         let field: fn(&mut GpuLocation) -> &mut u32 = if Property::GpuDevice.is_in(entry) {
             |it| &mut it.device

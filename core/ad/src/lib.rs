@@ -7,15 +7,15 @@
 //!                            ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange
 //! ```
 //!
-//! An [`Instance`] works in rounds. Each round takes in one step of every stream that has one. The executions that
+//! An [`Instance`] works in rounds. Each round processes one step of every stream that has one. The executions that
 //! ended in it are added to the models. Executions of live streams are judged by the returned models, which include
 //! them. Anomalies and a sample of normal executions become records, and the rest is dropped. Recorded streams are read
 //! twice: in the first pass the models learn; once they include all ranks, the second pass judges everything by them.
 //! The stored records of live streams are judged again at the end. So the records depend on neither threads nor
 //! processes nor speed.
 //!
-//! One worker reads a step of a recorded rank, and takes it in and judges it in the worker's own memory. Each live
-//! stream has a thread that reads ahead.
+//! One worker reads a step of a recorded rank, and processes and judges it in the worker's own memory. Each live stream
+//! has a thread that reads ahead.
 
 #![warn(
     clippy::cast_possible_truncation,

@@ -30,8 +30,8 @@ const CALLS_OF_STEP: usize = 400;
 /// The quantile that is the usual time, in percent, as in the engine for recorded runs.
 const USUAL_PERCENT: usize = 40;
 
-/// Returns the own times of the executions that ended in `step`. `fid_of` returns the global index of a rank's own id, and `entry`
-/// the entry time of an execution.
+/// Returns the own times of the executions that ended in `step`. `fid_of` returns the global index of a rank's own id,
+/// and `entry` the entry time of an execution.
 pub(crate) fn own_times(
     executions: &ExecutionsByFunction,
     (step, functions): (StepId, &InstanceFunctions),

@@ -17,7 +17,8 @@ use crate::AdError;
 const MAX_WAITING_BYTES: usize = 256 << 20;
 /// Largest size in bytes of the documents that are stored at once; one larger document is stored alone.
 const MAX_BATCH_BYTES: usize = 8 << 20;
-/// How long documents are gathered before they are stored, because a commit costs as much as dozens of documents.
+/// Time for which documents are collected before they are stored, because a commit costs as much as dozens of
+/// documents.
 const GATHER_TIME: Duration = Duration::from_millis(50);
 /// Size in bytes of the gathered documents at which they are stored at once.
 const GATHER_BYTES: usize = 1 << 20;
@@ -25,7 +26,7 @@ const GATHER_BYTES: usize = 1 << 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The refusal after the storing thread has panicked.
 const THREAD_ENDED: &str = "the thread that stores documents has ended early";
-/// How long an ending instance waits for a database that refuses documents.
+/// Maximum time that an ending instance waits for a database that refuses documents.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts of the documents stored so far.
@@ -39,7 +40,7 @@ pub struct StorageStatus {
     pub num_lost: u64,
     /// Number of documents in memory that are not stored yet.
     pub num_waiting: u64,
-    /// Why the first document was refused that no database can store.
+    /// The reason for which the first document was refused that no database can store.
     pub first_unfit: Option<String>,
     /// The last error of the database, if it refuses at present.
     pub refusal: Option<String>,
@@ -92,7 +93,7 @@ struct Queue {
     num_unsettled: u64,
     /// Their size in bytes.
     num_bytes: usize,
-    /// When the oldest waiting task was added.
+    /// Time at which the oldest waiting task was added.
     oldest_since: Option<Instant>,
     is_busy: bool,
     /// True if a caller waits until everything is stored.

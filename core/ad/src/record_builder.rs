@@ -50,7 +50,7 @@ pub(crate) struct KernelLaunch {
     callers: Arc<[LaunchFrame]>,
 }
 
-/// When an I/O step took place: the times of its first and last event.
+/// The time of an I/O step: the times of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StepTimes {
     pub(crate) step: u64,

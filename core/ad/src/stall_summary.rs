@@ -51,7 +51,7 @@ pub(crate) struct JudgedStep<'a> {
 }
 
 impl StallTracker {
-    /// Takes in the events of the next step.
+    /// Processes the events of the next step.
     pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
         self.gaps.begin_step(funcs);
     }

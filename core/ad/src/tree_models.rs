@@ -133,7 +133,7 @@ struct TriedModel {
     previous: Option<TreeModelInForce>,
 }
 
-/// What to do with the trees of a function.
+/// The treatment of the trees of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TreeTask {
     /// The name of the model that judges the trees.

@@ -35,7 +35,7 @@ pub enum StepStatus {
 /// Locks that are held while SST opens a stream for reading, or for writing. SST keeps open streams in a list of the
 /// whole process that it does not lock (observed with 2.12.1), so two concurrent opens corrupt the heap. There is one
 /// lock for each direction, because a writer that waits for its reader would lock out a reader of the same process
-/// for ever.
+/// forever.
 static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
 
 /// A lock that is held while SST closes a stream that was written, which removes it from that list.

@@ -109,7 +109,7 @@ impl Library {
 
     fn of_loaded(library: libloading::Library, file: &OsStr) -> Result<Self, libloading::Error> {
         let library = ManuallyDrop::new(library);
-        // SAFETY: the file is named as ADIOS2's C library; `ManuallyDrop` keeps it loaded for ever.
+        // SAFETY: the file is named as ADIOS2's C library; `ManuallyDrop` keeps it loaded forever.
         let api = unsafe { CApi::look_up(&library) }?;
         let path = file_of(api.init_serial as *const c_void).unwrap_or_else(|| file.into());
         // Installations name the file by its full release and link the short names to it.

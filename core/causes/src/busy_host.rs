@@ -27,9 +27,9 @@ const RANKS: usize = 3;
 const JOINED_BINS: i64 = 8;
 /// Maximum number of bins of all delays of a host that are examined; beyond it the longest delays are left out.
 const MAX_BINS: i64 = 1 << 22;
-/// Number of busy bins from which on they are a busy time.
+/// Minimum number of busy bins in a busy time.
 const MIN_BINS: usize = 3;
-/// Number of delays from which on they are a busy time.
+/// Minimum number of delays in a busy time.
 const MIN_DELAYS: usize = 8;
 /// Multiple of the median above which a delay may be an incident of its own.
 const OWN_FACTOR: i64 = 4;

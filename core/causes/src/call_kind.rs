@@ -1,13 +1,7 @@
-//! The kind of a function in the search for causes: work, or a call in which a lane can wait; and the lanes that are
-//! streams of a device.
+//! The kind of a function in the search for causes: work, or a call in which a lane can wait.
 
-use std::collections::BTreeSet;
+use callgrove_model::{FuncId, FunctionName, NameTable, Trace, communication_kernel};
 
-use callgrove_model::{
-    FuncId, FunctionName, Lane, LaneIdx, NameTable, ThreadId, Trace, communication_kernel,
-};
-
-use super::stated_streams::StatedStreams;
 use super::wait_names;
 
 /// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
@@ -58,7 +52,8 @@ const ROOTED: &[&str] = &[
     "Bcast", "Gather", "Gatherv", "Reduce", "Scatter", "Scatterv",
 ];
 
-/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from all.
+/// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from
+/// all.
 const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
 
 /// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
@@ -153,30 +148,6 @@ impl CallKind {
     pub(super) fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
     }
-}
-
-/// Returns the lanes that are streams of a device: those of which the metadata states it. A rank whose metadata states
-/// nothing has them if its first thread waits for a device anywhere; then all its other threads are taken for streams.
-pub(super) fn device_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
-    let stated = StatedStreams::of(trace);
-    let waits = |lane: &&Lane| {
-        let mut funcs = lane.executions.func.iter();
-        funcs.any(|func| kinds[func.index()] == CallKind::DeviceSync)
-    };
-    let first = trace.lanes.iter().filter(|it| it.thread == ThreadId(0));
-    let waiting: BTreeSet<_> = first
-        .filter(waits)
-        .map(|it| (it.program, it.rank))
-        .collect();
-    let is_device = |lane: &Lane| {
-        if stated.has_rank(lane.program, lane.rank) {
-            stated.contains(lane)
-        } else {
-            lane.thread != ThreadId(0) && waiting.contains(&(lane.program, lane.rank))
-        }
-    };
-    let lanes = trace.lanes().filter(|(_, lane)| is_device(lane));
-    lanes.map(|(index, _)| index).collect()
 }
 
 #[cfg(test)]

@@ -198,8 +198,8 @@ impl Clocks {
     }
 }
 
-/// Returns the names of the hosts in order of their lowest lane, and the host of each lane as an index into them. A lane
-/// whose host is not stated has the host with the empty name.
+/// Returns the names of the hosts in order of their lowest lane, and the host of each lane as an index into them. A
+/// lane whose host is not stated has the host with the empty name.
 pub fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
     let of_rank = hosts_by_rank(&trace.metadata);
     let mut names: Vec<String> = Vec::new();

@@ -18,7 +18,7 @@ const SPREAD_GAPS: u32 = 3;
 const SPREAD_PERCENT: i64 = 70;
 /// Minimum delay of an incident.
 pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
-/// Number of such delays from which on a rank has them often.
+/// Minimum number of such delays with which a rank has them often.
 const MIN_FREQUENT: usize = 8;
 /// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
 const FEW_RANKS: usize = 4;

@@ -56,6 +56,7 @@ mod call_kind;
 mod causes;
 mod clock;
 mod delay_root;
+mod gpu_streams;
 mod grouping;
 mod lane_delays;
 mod meetings;
@@ -64,16 +65,15 @@ mod release;
 mod replay;
 mod segments;
 mod stall;
-mod stated_streams;
 mod usual;
 mod wait_names;
 mod wait_states;
 
 pub use causes::Causes;
 pub use clock::{BackInTime, Clocks, HostClock, hosts};
+pub use gpu_streams::StatedStreams;
 pub use outcome::{
     CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause,
     SimilarIncidents, Wait, WaitCell, WaitKind, WaitedFor, Waits,
 };
-pub use stated_streams::StatedStreams;
 pub use wait_names::can_wait;

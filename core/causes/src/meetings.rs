@@ -1,9 +1,9 @@
 //! Meetings: the calls of the ranks, or of the threads of one rank, that belong together.
 //!
-//! Where the format states the communicator, so it is. TAU does not record it: the k-th calls of ranks that make a call equally often at one call path may
-//! be one meeting. Ranks are of different communicators if one leaves before the other arrives, or if they do not
-//! leave together. The delay of a rank separates the communicators: the ranks of other communicators leave without
-//! it.
+//! If the format states communicators, they determine the meetings. TAU does not record them: the k-th calls of ranks
+//! that make a call equally often at one call path may be one meeting. Ranks are of different communicators if one
+//! leaves before the other arrives, or if they do not leave together. The delay of a rank separates the communicators:
+//! the ranks of other communicators leave without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +55,9 @@ enum MeetingPlace {
 type Series = Vec<Vec<OperationRef>>;
 
 impl Meetings {
-    /// Finds the meetings: those that the trace states, then those that follow from names. Cost: linear in operations if all ranks are of one communicator; else also the number of
-    /// pairs of ranks times the number of calls, up to a bound.
+    /// Finds the meetings: those that the trace states, then those that follow from names. Cost: linear in operations
+    /// if all ranks are of one communicator; else also the number of pairs of ranks times the number of calls, up to a
+    /// bound.
     pub(super) fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
         let mut found = Self::none(segments);
         let stated = found.add_stated(trace, clocks, segments);
@@ -81,8 +82,8 @@ impl Meetings {
         found
     }
 
-    /// Adds the meetings of calls of which the trace states the communicator. Returns these calls, also those that met no
-    /// other.
+    /// Adds the meetings of calls of which the trace states the communicator. Returns these calls, also those that met
+    /// no other.
     fn add_stated(
         &mut self,
         trace: &Trace,

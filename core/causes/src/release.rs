@@ -8,7 +8,7 @@ use super::meetings::{Meetings, TIE};
 use super::outcome::WaitKind;
 use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
 
-/// Time after a send's stamp from which on a sender that is still in its send has not sent yet.
+/// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet.
 pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
 
 /// The state of the peer that matters.
@@ -133,7 +133,7 @@ pub(super) fn releases(
             entries
         })
         .collect();
-    let streams = device_lanes(segments);
+    let streams = streams_by_process(segments);
     let find = Find {
         segments,
         partners,
@@ -152,8 +152,8 @@ pub(super) fn releases(
         .collect()
 }
 
-/// Returns the streams of each rank.
-fn device_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
+/// Returns the GPU streams of each rank.
+fn streams_by_process(segments: &Segments) -> Vec<Vec<LaneIdx>> {
     let mut streams = vec![Vec::new(); segments.processes.len()];
     for (index, lane) in segments.lanes.iter().enumerate() {
         if lane.is_device {

@@ -1,10 +1,10 @@
 //! The replay: every lane with two clocks, the real one and one without the excesses.
 //!
-//! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: a
-//! lane that waits takes over the lag of its peer, less the slack; a lane that does not wait keeps its own. A wait is
-//! attributed to the delays by which the peer was further behind. This combines both replays of Böhme et al. (ICPP 2010;
-//! TOPC 2016, sections 4 and 5), with the usual duration instead of the peer's, and the slack by which idle waves decay
-//! (Afzal, Hager, Wellein, IEEE Cluster 2019).
+//! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: a lane
+//! that waits takes over the lag of its peer, less the slack; a lane that does not wait keeps its own. A wait is
+//! attributed to the delays by which the peer was further behind. This combines both replays of Böhme et al. (ICPP
+//! 2010; TOPC 2016, sections 4 and 5), with the usual duration instead of the peer's, and the slack by which idle waves
+//! decay (Afzal, Hager, Wellein, IEEE Cluster 2019).
 
 use std::sync::Arc;
 

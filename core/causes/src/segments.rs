@@ -7,8 +7,9 @@ use callgrove_model::{
     DurationNs, ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId, TimeNs, Trace,
 };
 
-use super::call_kind::{CallKind, device_lanes};
+use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::gpu_streams::gpu_stream_lanes;
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
@@ -187,7 +188,7 @@ impl Segments {
     /// Splits every lane into segments. Cost: linear in events.
     pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
-        let devices = device_lanes(trace, kinds);
+        let devices = gpu_stream_lanes(trace, kinds);
         let mut places = Places::new();
         let lanes = trace.lanes().map(|(index, lane)| {
             let rank = (lane.program, lane.rank);

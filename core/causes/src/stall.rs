@@ -20,7 +20,7 @@ use super::segments::{OperationRef, Segments};
 const MIN_DELAY: DurationNs = STILL_SENDING;
 /// Weight of the order in which ranks fall silent, relative to that in which they move again.
 const SILENCE_WEIGHT: i128 = 8;
-/// Lead from which on a lane that moved first was not waiting for the other.
+/// Minimum lead with which a lane that moved first was not waiting for the other.
 const CLEAR_LEAD: DurationNs = DurationNs::from_us(200);
 /// Minimum delay of late messages between hosts that indicate a late network.
 const MIN_TRANSFER: DurationNs = DurationNs::from_us(1_000);

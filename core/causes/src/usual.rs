@@ -18,18 +18,18 @@ pub(super) const MIN_WORK: DurationNs = DurationNs::from_us(30);
 /// Minimum excess of calls and waits.
 pub(super) const MIN_WAIT: DurationNs = DurationNs::from_us(60);
 
-/// Number of standard deviations above the median from which on a visit is an excess.
+/// Minimum excess of a visit over the median, in standard deviations.
 const DEVIATIONS: i64 = 8;
 /// Factor from the distance of the first tenth below the median to a standard deviation above it: 1.4 / 1.28 = 35 /
 /// 32.
 const UPWARDS: (i64, i64) = (35, 32);
 /// Divisor of the median that gives the minimum spread, 3 %: clocks tick, and caches and frequencies vary.
 const MIN_SPREAD_DIVISOR: i64 = 33;
-/// Number of values from which on a lane has its own usual duration.
+/// Minimum number of values of a lane with its own usual duration.
 const LANE_VALUES: usize = 10;
-/// Number of values of all lanes from which on a place has a usual duration.
+/// Minimum number of values, over all lanes, of a place with a usual duration.
 const PLACE_VALUES: usize = 6;
-/// Number of lanes from which on one can be compared with the others.
+/// Minimum number of lanes with which one can be compared with the others.
 const COMPARED_LANES: usize = 3;
 /// Maximum number of visits of a lane that is still setting up: its excesses must also be longer than the usual
 /// duration.

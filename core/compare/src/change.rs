@@ -4,7 +4,7 @@ use callgrove_model::Real;
 
 use super::paths::{CallStructure, NameId, PathId};
 
-/// What changed.
+/// The subject of a change.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ChangeSubject {
     /// The iterations of the program.
@@ -19,7 +19,7 @@ pub enum ChangeSubject {
     Incidents(String),
 }
 
-/// In which way it changed.
+/// The property that changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ChangeAspect {
     /// The typical duration of an iteration, or own time of a call.
@@ -34,12 +34,12 @@ pub enum ChangeAspect {
     Vanished,
 }
 
-/// A change, and how sure it is.
+/// A change, and its significance.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunChange {
-    /// What changed.
+    /// The subject of the change.
     pub subject: ChangeSubject,
-    /// In which way.
+    /// The property that changed.
     pub aspect: ChangeAspect,
     /// The value before: nanoseconds, calls or incidents per iteration (and rank), or calls.
     pub before: f64,

@@ -7,7 +7,7 @@ use callgrove_model::Real;
 use super::change::{ChangeAspect, ChangeSubject, RunChange};
 use super::correction::corrected;
 use super::incidents::compare_incidents;
-use super::level::compare_levels;
+use super::level_test::compare_levels;
 use super::paths::{NameId, PathId, PathTable};
 use super::presence::one_sided;
 use super::side::{BlockSeries, RunSamples};

@@ -1,4 +1,4 @@
-//! Correction of p-values for how many things were looked at.
+//! Correction of p-values for the number of tests.
 
 use callgrove_model::Real;
 
@@ -6,8 +6,8 @@ use callgrove_model::Real;
 /// discovery.
 ///
 /// Source: Y. Benjamini, Y. Hochberg: Controlling the false discovery rate, Journal of the Royal Statistical Society B
-/// 57(1), 1995, doi:10.1111/j.2517-6161.1995.tb02031.x. The rate also holds for tests with positive dependence, as those
-/// of functions that are slowed together.
+/// 57(1), 1995, doi:10.1111/j.2517-6161.1995.tb02031.x. The rate also holds for tests with positive dependence, as
+/// those of functions that are slowed together.
 pub(crate) fn corrected(p_values: &[f64]) -> Vec<f64> {
     let num_tests = p_values.len();
     let mut order: Vec<usize> = (0..num_tests).collect();

@@ -1,8 +1,8 @@
-//! How much neighbouring blocks depend on each other, and what that does to a test.
+//! The dependence of neighbouring blocks on each other, and its effect on a test.
 
 use callgrove_model::Real;
 
-/// Largest autocorrelation that is assumed: beyond it a run is one value.
+/// Maximum assumed autocorrelation: beyond it a run is one value.
 const MOST: f64 = 0.95;
 
 /// Returns the factor by which the variance of a mean of blocks is larger than if the blocks were independent:

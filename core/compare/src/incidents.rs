@@ -3,7 +3,7 @@
 use callgrove_model::Real;
 
 use super::change::{ChangeAspect, ChangeSubject, RunChange};
-use super::level::compare_levels;
+use super::level_test::compare_levels;
 use super::rank_sum::p_value_of_counts;
 use super::side::{IncidentSample, RunSamples};
 

@@ -9,8 +9,8 @@ use super::paths::{CallStructure, PathId, PathTable};
 use super::rank_sum::p_value_of_absence;
 use super::side::{FeaturePresence, RunSamples};
 
-/// Returns what the second side has and the first lacks (`aspect` is `New`), or, with the sides swapped, what has
-/// vanished; the corrected p-values are not yet set.
+/// Returns the paths and structures that the second side has and the first lacks (`aspect` is `New`), or, with the
+/// sides swapped, those that have vanished. The corrected p-values are not yet set.
 pub(crate) fn one_sided(
     paths: &PathTable,
     with: &RunSamples,
@@ -20,7 +20,7 @@ pub(crate) fn one_sided(
     let mut found: Vec<RunChange> = Vec::new();
     for (&path, presence) in &with.paths {
         let is_missing = !without.paths.contains_key(&path);
-        // What is called by something new is part of it.
+        // The callees of something new are part of it.
         let is_part = paths.caller_of(path).is_some_and(|caller| {
             with.paths.contains_key(&caller) && !without.paths.contains_key(&caller)
         });

@@ -1,8 +1,8 @@
 //! The rank-sum test of two small samples, exactly.
 //!
-//! Source: H. B. Mann, D. R. Whitney: On a test of whether one of two random variables is stochastically larger than the
-//! other, Annals of Mathematical Statistics 18(1), 1947, doi:10.1214/aoms/1177730491. The interval of ratios is that of
-//! L. E. Moses (as in Hollander and Wolfe, Nonparametric Statistical Methods), of logarithms.
+//! Source: H. B. Mann, D. R. Whitney: On a test of whether one of two random variables is stochastically larger than
+//! the other, Annals of Mathematical Statistics 18(1), 1947, doi:10.1214/aoms/1177730491. The interval of ratios is
+//! that of L. E. Moses (as in Hollander and Wolfe, Nonparametric Statistical Methods), of logarithms.
 
 use callgrove_model::Real;
 
@@ -48,9 +48,9 @@ impl RankSum {
         }
     }
 
-    /// Returns the two-sided p-value of two samples. A tie counts as half a pair, rounded towards the middle. `inflation`
-    /// is the factor by which dependence enlarges the variance: beyond 1, the normal approximation with the larger
-    /// variance holds, where it is less sure than the exact test.
+    /// Returns the two-sided p-value of two samples. A tie counts as half a pair, rounded towards the middle.
+    /// `inflation` is the factor by which dependence enlarges the variance: beyond 1, the normal approximation with the
+    /// larger variance holds, where it is less sure than the exact test.
     pub(crate) fn p_value(&self, before: &[f64], after: &[f64], inflation: f64) -> f64 {
         let (mut larger, mut ties) = (0_usize, 0_usize);
         for one in before {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::Real;
 
-use super::level::typical_ns;
+use super::level_test::typical_ns;
 use super::paths::{CallStructure, PathId};
 
 /// The calls of one path on one rank in one block of iterations.
@@ -103,7 +103,7 @@ impl BlockSeries {
     }
 }
 
-/// Where something occurs in a run.
+/// The occurrences of a path or structure in a run.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FeaturePresence {
     /// For each block, whether it occurs in it.

@@ -310,7 +310,7 @@ impl<'a> LogBins<'a> {
         self.above[self.position(from)] - self.above[self.position(to)]
     }
 
-    /// Returns the end of the last mode: the last bin from which on times are dense.
+    /// Returns the end of the last mode: the last bin from which times are dense.
     fn last_mode(&self) -> Option<usize> {
         let expected = MODE_SHARE * self.total().real();
         let min_count = (expected + 2.0 * expected.sqrt()).max(MIN_MODE);

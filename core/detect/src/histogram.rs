@@ -14,7 +14,7 @@ use callgrove_model::Real;
 const SMALL_BATCH: usize = 24;
 
 /// A batch is counted in a table if its bins span at most this many times its size, and is sorted otherwise.
-const DENSE: u64 = 4;
+const MAX_BINS_PER_VALUE: u64 = 4;
 
 /// A bin of a [`Histogram`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -350,12 +350,12 @@ fn append(bins: &mut Vec<Bin>, bin: Bin) {
 /// Returns the bins of many times, ascending.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a table has at most DENSE entries for each value"
+    reason = "a table has at most MAX_BINS_PER_VALUE entries for each value"
 )]
 fn count_bins(values: &[u64], range: Extremes, precision: u32) -> Vec<Bin> {
     let indices = values.iter().map(|&value| grid::index(value, precision));
     let [first, last] = [range.min, range.max].map(|value| grid::index(value, precision));
-    if last - first < DENSE * values.len() as u64 {
+    if last - first < MAX_BINS_PER_VALUE * values.len() as u64 {
         let mut counts = vec![0_u64; (last - first + 1) as usize];
         for index in indices {
             counts[(index - first) as usize] += 1;

@@ -1,4 +1,4 @@
-//! JUnit's XML, which servers of continuous integration show.
+//! JUnit's XML, which servers for continuous integration display.
 
 use std::fmt::Write as _;
 use std::io::{Result, Write};

@@ -1,4 +1,4 @@
-//! What leaves Callgrove: tables of results as aligned text, comma-separated values, JSON lines and Parquet, and runs as
+//! Exports of Callgrove: tables of results as aligned text, comma-separated values, JSON lines and Parquet, and runs as
 //! traces for other programs ([`write_perfetto`], [`write_chrome`]).
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //!
 //! A command describes its rows once, as a [`ResultTable`], and passes them to any [`RowSink`]. A further format is one
 //! more implementation of that trait. [`ResultTable::columns`] has the names and types of the columns, so that a table
-//! without rows has the same schema as any other. The suffix of a name is the unit of its values (`_us`, `_percent`). If
-//! the columns are only known at run time, the table is an [`UntypedTable`] of [`TableCell`]s.
+//! without rows has the same schema as any other. The suffix of a name is the unit of its values (`_us`, `_percent`).
+//! If the columns are only known at run time, the table is an [`UntypedTable`] of [`TableCell`]s.
 
 mod cell;
 mod column;

@@ -1,4 +1,4 @@
-//! What formats with typed columns store about a table.
+//! Metadata of a table, as formats with typed columns store it.
 
 use crate::table::ResultTable;
 

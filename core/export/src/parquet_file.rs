@@ -23,7 +23,7 @@ use crate::table::ResultTable;
 /// Maximum number of rows of a row group.
 const ROWS_PER_GROUP: usize = 1 << 16;
 
-/// Size of values from which on a row group is written.
+/// Size of the values of a row group, in bytes, at which it is written.
 const BYTES_PER_GROUP: usize = 16 << 20;
 
 /// Version of the program that writes the file.
@@ -42,7 +42,7 @@ pub struct ParquetSink<'a, T, W: Write + Send> {
     values: Vec<ColumnValues>,
     num_rows: usize,
     num_bytes: usize,
-    /// Number of rows in the row groups before.
+    /// Number of rows in the previous row groups.
     num_written: usize,
 }
 

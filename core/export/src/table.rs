@@ -15,8 +15,8 @@ pub trait ResultTable {
     /// Returns the name of the table, such as `incidents`. It is stored in formats that have a place for it.
     fn name(&self) -> &str;
 
-    /// Returns the columns of the records, one per field, in the order of the fields. They do not depend on the rows, so
-    /// that a table without rows has them, too.
+    /// Returns the columns of the records, one per field, in the order of the fields. They do not depend on the rows,
+    /// so that a table without rows has them, too.
     fn columns(&self) -> Vec<TableColumn>;
 
     /// Returns the version of the columns; it changes when a column changes its meaning or type, or disappears.

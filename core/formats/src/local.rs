@@ -1,4 +1,4 @@
-//! The formats that this machine reads: also those that need a library or a process of their own.
+//! The formats that this machine reads, including those that need a library or a separate process.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use callgrove_model::{Progress, Trace};
 use callgrove_source::{Registry, SourceError};
 use callgrove_tau::{StreamGuard, TauFormat};
 
-/// The program that reads an input in a process of its own, before this process does, where damage could end it.
+/// The program that first reads an input in a separate process, if damage in the input could end the process.
 #[derive(Clone, Debug)]
 pub struct GuardProgram {
     /// The program.

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::IncidentDocument;
 use crate::excerpt::Excerpt;
-use crate::joined::{JoinedIncident, joined};
+use crate::joined_incident::{JoinedIncident, joined};
 use crate::names::FunctionNames;
 use crate::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
 
 /// Maximum number of executions and messages kept, about 10 MB; beyond it the older half of the steps is closed.
 const MAX_WEIGHT: usize = 1 << 17;
-/// Maximum number of incidents of closed steps that wait for the database, in case it is away for long.
+/// Maximum number of incidents of closed steps that wait for the database while it is unreachable.
 const MAX_CLOSED: usize = 1 << 14;
 /// Time in milliseconds after which an incident no longer waits for ranks that have not reported their steps.
 const RANK_TIMEOUT_MS: u64 = 10_000;
@@ -75,7 +75,7 @@ struct OpenSteps {
 }
 
 impl IncidentBook {
-    /// Takes in what the ranks reported. A step that a rank already reported is ignored.
+    /// Processes the reports of the ranks. A step that a rank already reported is ignored.
     pub fn take_in(
         &mut self,
         stall_summaries: BTreeMap<StallSummaryKey, StallSummary>,

@@ -3,7 +3,7 @@
 use callgrove_model::{ExecLabel, ProgramId, fnv1a};
 use serde_json::json;
 
-use crate::joined::{IncidentHop, JoinedIncident, MatchedMessage};
+use crate::joined_incident::{IncidentHop, JoinedIncident, MatchedMessage};
 use crate::names::FunctionNames;
 use crate::record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,

@@ -6,13 +6,12 @@
 //!                               open steps)   and messages
 //! ```
 //!
-//! The engine, the kinds of causes and their confidence are those of recorded runs (`core/causes`). The engine
-//! compares the longest stall of each execution: the longest interval without any event on its thread while it was on
-//! top of the stack. Instances report anomalies, and every other stall that is longer than all but one in a thousand
-//! gaps of its rank: a stopped rank stalls such a number of others that none of them need be rare for the detector. Stall
-//! summaries are too few to know what is usual, so a stall counts in full as delay unless a message explains it. A rank
-//! that others waited for without a stall of its own was slow. If the messages of a call are unknown, the cause is
-//! unknown.
+//! The engine, the kinds of causes and their confidence are those of recorded runs (`core/causes`). The engine compares
+//! the longest stall of each execution: the longest interval without any event on its thread while it was on top of the
+//! stack. Instances report anomalies, and every other stall that is longer than all but one in a thousand gaps of its
+//! rank: a stopped rank stalls such a number of others that none of them need be rare for the detector. Stall summaries
+//! are too few to know what is usual, so a stall counts in full as delay unless a message explains it. A rank that
+//! others waited for without a stall of its own was slow. If the messages of a call are unknown, the cause is unknown.
 //!
 //! Steps of different ranks cover different times, so stalls are joined across steps. An incident is written when every
 //! live rank has reported the step after its last one, or after ten seconds; later reports change the document under
@@ -29,7 +28,7 @@
 mod book;
 mod document;
 mod excerpt;
-mod joined;
+mod joined_incident;
 mod names;
 mod nested_calls;
 mod record;

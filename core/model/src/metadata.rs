@@ -1,4 +1,4 @@
-//! What processes and threads report about themselves.
+//! The metadata that processes and threads report about themselves.
 
 use std::collections::BTreeMap;
 

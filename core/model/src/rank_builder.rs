@@ -134,8 +134,8 @@ impl RankBuilder {
         }
     }
 
-    /// Returns the memory of rows that were reserved and are not used. For a rank whose steps have probably all come, while
-    /// those of others come.
+    /// Returns the memory of rows that were reserved and are not used. For a rank whose steps have probably all come,
+    /// while those of others come.
     pub fn shrink_to_fit(&mut self) {
         for lane in self.lanes.values_mut() {
             lane.stack.shrink_to_fit();
@@ -283,7 +283,7 @@ impl LaneBuilder {
         }
     }
 
-    /// Takes in the function events of a step, with the messages and counters between them.
+    /// Processes the function events of a step, with the messages and counters between them.
     fn take_in(
         &mut self,
         events: &[FuncEvent],

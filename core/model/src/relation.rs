@@ -25,7 +25,7 @@ pub struct Launch {
     pub time: TimeNs,
     /// The lane that launched it.
     pub by: LaneIdx,
-    /// When it was launched.
+    /// Time of the launch.
     pub launched: TimeNs,
 }
 
@@ -51,6 +51,6 @@ pub struct LaunchEvent {
     pub time: TimeNs,
     /// The thread that launched it.
     pub by: ThreadId,
-    /// When it was launched.
+    /// Time of the launch.
     pub launched: TimeNs,
 }

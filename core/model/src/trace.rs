@@ -100,7 +100,8 @@ impl Trace {
         trace
     }
 
-    /// Adds the relations of a rank, whose lanes are those from `first` on. Those of threads without events are dropped.
+    /// Adds the relations of a rank, whose lanes are those from `first` on. Those of threads without events are
+    /// dropped.
     fn add_relations(
         &mut self,
         first: usize,

@@ -66,8 +66,8 @@ pub enum WarningKind {
     TreeModelUnfit,
     /// A time went back. A few rows out of order were sorted; otherwise the time was raised to the one before.
     TimeWentBack,
-    /// A time is more than a year away from the other rows, as before the tracer sets its clock. It was replaced by that
-    /// of a neighbouring row.
+    /// A time is more than a year away from the other rows, as before the tracer sets its clock. It was replaced by
+    /// that of a neighbouring row.
     ImpossibleTime,
     /// A message was sent to, or came from, a rank that is not in the trace.
     PartnerMissing,

@@ -5,7 +5,7 @@ use callgrove_model::{Cancelled, ExecIdx, Executions, Progress};
 use super::content::Content;
 use super::symbols::{Sym, Symbols};
 
-/// Length of a run of equal calls from which on the run's length is not part of its identity.
+/// Minimum length of a run of equal calls whose length is not part of its identity.
 const MIN_OPEN_RUN: u32 = 8;
 
 /// Number of rows between two checks for cancellation.

@@ -13,7 +13,7 @@ use callgrove_model::DurationNs;
 /// Default share of the occurrences that is the reference set.
 pub const DEFAULT_REFERENCE_SHARE: f64 = 0.75;
 
-/// Default factor of the reference duration from which on an occurrence is anomalous.
+/// Default minimum duration of an anomalous occurrence, as a multiple of the reference duration.
 pub const DEFAULT_ANOMALY_FACTOR: f64 = 3.0;
 
 /// The shortest reference duration that is multiplied: one tick of a microsecond clock. A call shorter than a tick

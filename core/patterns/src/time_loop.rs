@@ -1,14 +1,15 @@
 //! The search for the time step loop.
 //!
 //! A loop is identified by the function whose calls begin its passes, and by the calls around it. For each caller
-//! that takes a good part of the run, and each function that it calls repeatedly, the search asks:
+//! that takes at least 5 % of a lane's time, and each function that it calls repeatedly, the search asks:
 //!
-//! - Are the passes alike? That is, do most of them, with most of the calls and a good part of the time, call the
-//!   same functions in the same order? (A function that is called twice a pass cuts it into halves that differ; a
-//!   function of a short inner loop leaves most of a pass between its last call and the next one.)
+//! - Are the passes alike? Passes are alike if they call the same functions in the same order. Most passes must be,
+//!   and they must have most of the calls and 40 % of the time. (A function that is called twice in a pass cuts it
+//!   into halves that differ. A function of a short inner loop leaves most of a pass between its last call and the
+//!   next one.)
 //! - How much of the run do they cover, if no pass counts as longer than ten times the median? (The lines of an input
-//!   script are a loop too, but one of them takes all the time; passes that wait for others may well last several
-//!   times as long as those that do not.)
+//!   script are a loop too, but one of them takes all the time. A pass that waits for others can last several times
+//!   as long as one that does not.)
 //!
 //! Of the callers whose loops cover at least half as much as the best one, the outermost has the time step loop.
 //! Where several of its functions begin passes, the finest loop is chosen, and the number of passes is the one that
@@ -18,44 +19,44 @@
 use std::collections::BTreeMap;
 
 use callgrove_causes::StatedStreams;
-use callgrove_model::{DurationNs, Executions, FuncId, Trace};
+use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId, Trace};
 
 use super::calls::next_sibling;
 use super::content::mix;
 use super::symbols::{index, number};
 
-/// Smallest share of a lane's time for which a caller is examined.
-const MIN_SHARE: f64 = 0.05;
+/// Minimum share of a lane's time that an examined caller takes.
+const MIN_CALLER_SHARE: f64 = 0.05;
 
-/// Share of the best loop's time that the loops of the outermost caller must cover.
-const ENOUGH: f64 = 0.5;
+/// Minimum time that a loop of the outermost caller covers, as a share of the time of the best loop.
+const MIN_OUTERMOST_SHARE: f64 = 0.5;
 
-/// Share of the time of that caller's best loop that a finer one must cover.
-const ENOUGH_WITHIN: f64 = 0.2;
+/// Minimum time that a finer loop covers, as a share of the time of the best loop of the same caller.
+const MIN_FINER_SHARE: f64 = 0.2;
 
-/// Share of the passes, and of the calls in them, that must be alike.
-const ALIKE: f64 = 0.6;
+/// Minimum share of the passes, and of the calls in them, that are alike.
+const MIN_ALIKE_SHARE: f64 = 0.6;
 
-/// Share of the time that must be alike; less than [`ALIKE`], since passes that sometimes do more also wait for each
-/// other.
-const ALIKE_TIME: f64 = 0.4;
+/// Minimum share of the time of passes that are alike. It is less than [`MIN_ALIKE_SHARE`], since a pass that does
+/// more than the others also makes them wait.
+const MIN_ALIKE_TIME_SHARE: f64 = 0.4;
 
-/// Number of passes on each lane from which on they may be a loop even if no loop has similar passes, or if there is
-/// nothing between them.
+/// Minimum number of passes on each lane with which passes that differ are a loop, and with which adjacent calls of one
+/// function are passes.
 const MANY_PASSES: u32 = 8;
 
-/// Number of functions that must share the number of passes if the passes are not alike.
-const SEVERAL: usize = 3;
+/// Minimum number of functions that agree on the number of passes if the passes differ.
+const MIN_AGREEING_FUNCTIONS: usize = 3;
 
-/// Largest multiple of the median as which a pass counts.
+/// Maximum duration that a pass counts as, in medians of the passes.
 const MAX_MEDIANS: i64 = 10;
 
 /// Minimum number of passes on a lane.
 const MIN_PASSES: u32 = 3;
 
-/// Ratio above which two numbers of passes may belong to one loop: some function of it may also be called before it,
-/// or not in every pass.
-const SAME_LOOP: f64 = 0.9;
+/// Minimum ratio of two numbers of passes that belong to one loop. They differ if a function of the loop is also
+/// called before the loop, or not in every pass.
+const MIN_SAME_LOOP_RATIO: f64 = 0.9;
 
 /// A loop, identified by the callers around it (outermost first; empty if nothing is open around it) and the function
 /// that begins a pass.
@@ -91,7 +92,7 @@ struct Evidence {
 pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
     let streams = StatedStreams::of(trace);
-    // What a stream of a GPU repeats was launched by the loop of a thread.
+    // The loop is in the thread that launches the work of a GPU stream, not in the stream.
     let threads = trace.lanes.iter().filter(|lane| !streams.contains(lane));
     for lane in threads {
         examine_callers(&lane.executions, &mut evidence);
@@ -112,7 +113,7 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     Some(place)
 }
 
-/// Returns the loops whose passes differ, but whose number of passes several functions share.
+/// Returns the loops whose passes differ, but on whose number of passes several functions agree.
 fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evidence> {
     let mut votes: BTreeMap<(&[FuncId], u32), usize> = BTreeMap::new();
     for (place, it) in evidence {
@@ -120,7 +121,9 @@ fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evi
     }
     let agree = |(place, it): &(&LoopPlace, &Evidence)| {
         let key = (place.callers.as_slice(), it.num_passes);
-        votes.get(&key).is_some_and(|&votes| votes >= SEVERAL)
+        votes
+            .get(&key)
+            .is_some_and(|&votes| votes >= MIN_AGREEING_FUNCTIONS)
             && it.num_passes / it.num_lanes.max(1) >= MANY_PASSES
     };
     let agreeing = evidence.iter().filter(agree);
@@ -129,12 +132,12 @@ fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evi
 
 /// Returns the outermost loop, and a function that is called once in each of its passes.
 fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
-    let most_s =
+    let max_covered_s =
         |all: &mut dyn Iterator<Item = &Evidence>| all.map(|it| it.covered_s).fold(0.0, f64::max);
-    let best_s = most_s(&mut evidence.values());
+    let best_s = max_covered_s(&mut evidence.values());
     let enough = evidence
         .iter()
-        .filter(|(_, it)| it.covered_s >= ENOUGH * best_s);
+        .filter(|(_, it)| it.covered_s >= MIN_OUTERMOST_SHARE * best_s);
     let (outermost, _) = enough.min_by(|left, right| {
         let by_depth = left.0.callers.len().cmp(&right.0.callers.len());
         by_depth.then_with(|| right.1.covered_s.total_cmp(&left.1.covered_s))
@@ -143,14 +146,14 @@ fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
         let all = evidence.iter();
         all.filter(|(place, _)| place.callers == outermost.callers)
     };
-    let best_s = most_s(&mut of_caller().map(|(_, it)| it));
+    let best_s = max_covered_s(&mut of_caller().map(|(_, it)| it));
     let within: Vec<(&LoopPlace, &Evidence)> = of_caller()
-        .filter(|(_, it)| it.covered_s >= ENOUGH_WITHIN * best_s)
+        .filter(|(_, it)| it.covered_s >= MIN_FINER_SHARE * best_s)
         .collect();
     let most = within.iter().map(|it| it.1.num_passes).max()?;
     let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
     for (_, it) in &within {
-        if f64::from(it.num_passes) >= SAME_LOOP * f64::from(most) {
+        if f64::from(it.num_passes) >= MIN_SAME_LOOP_RATIO * f64::from(most) {
             *votes.entry(it.num_passes).or_default() += 1;
         }
     }
@@ -168,10 +171,10 @@ fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
 
 impl Evidence {
     fn is_alike(&self) -> bool {
-        let enough = |alike: u32, of: u32| f64::from(alike) >= ALIKE * f64::from(of);
+        let enough = |alike: u32, of: u32| f64::from(alike) >= MIN_ALIKE_SHARE * f64::from(of);
         enough(self.alike.passes, self.compared.passes)
             && enough(self.alike.calls, self.compared.calls)
-            && self.alike.time_s >= ALIKE_TIME * self.compared.time_s
+            && self.alike.time_s >= MIN_ALIKE_TIME_SHARE * self.compared.time_s
     }
 }
 
@@ -190,7 +193,7 @@ fn examine_callers(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, E
             by_func.entry(func).or_default().push(row);
         }
         for (func, rows) in by_func {
-            if seconds(executions, &rows) < MIN_SHARE * total_s {
+            if seconds(executions, &rows) < MIN_CALLER_SHARE * total_s {
                 continue;
             }
             let mut path: Vec<FuncId> = path.clone();
@@ -225,8 +228,8 @@ fn seconds(executions: &Executions, rows: &[u32]) -> f64 {
     DurationNs(total_ns).as_secs_f64()
 }
 
-/// Returns the rows of calls whose previous call was of another function: a run of calls of one function counts once.
-/// Where there are many calls in a run and fewer runs, as in `100 × step, output, 100 × step`, each call counts.
+/// Returns the rows of calls whose previous call was of another function, so that consecutive calls of one function
+/// count once. Each call counts where they are many in a few runs, as in `100 × step, output, 100 × step`.
 pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
     let func = |row: u32| executions.func[index(row)];
     let mut counts: BTreeMap<FuncId, (u64, u64)> = BTreeMap::new();
@@ -278,7 +281,7 @@ impl Loops {
     /// Adds the calls of one execution of the caller.
     fn add_execution(&mut self, executions: &Executions, calls: &[u32]) {
         let Some(&last) = calls.last() else { return };
-        let end = executions.exit(callgrove_model::ExecIdx(last));
+        let end = executions.exit(ExecIdx(last));
         let rows = without_runs(executions, calls);
         let mut begins: BTreeMap<FuncId, Vec<usize>> = BTreeMap::new();
         let mut prefix = Vec::with_capacity(rows.len() + 1);
@@ -330,10 +333,11 @@ impl Loops {
             let it = evidence.entry(place).or_default();
             it.num_lanes += 1;
             it.num_passes = it.num_passes.saturating_add(num_passes);
-            let most = most_counted(&mut passes.durations);
-            it.compared.add(amount(&passes.shapes, most));
-            it.alike.add(most_frequent(&mut passes.shapes, most));
-            it.covered_s += seconds_of(passes.durations.into_iter(), most);
+            let max_duration = max_counted_duration(&mut passes.durations);
+            it.compared.add(amount(&passes.shapes, max_duration));
+            it.alike
+                .add(most_frequent(&mut passes.shapes, max_duration));
+            it.covered_s += seconds_of(passes.durations.into_iter(), max_duration);
             it.position += passes.position.unwrap_or(0);
         }
     }
@@ -350,32 +354,32 @@ impl Amount {
     }
 }
 
-fn amount(shapes: &[Shape], most: DurationNs) -> Amount {
+fn amount(shapes: &[Shape], max_duration: DurationNs) -> Amount {
     let calls = shapes.iter().map(|it| it.num_calls);
     Amount {
         passes: number(shapes.len()),
         calls: calls.fold(0, u32::saturating_add),
-        time_s: seconds_of(shapes.iter().map(|it| it.duration), most),
+        time_s: seconds_of(shapes.iter().map(|it| it.duration), max_duration),
     }
 }
 
 /// Returns the passes of the most frequent shape.
-fn most_frequent(shapes: &mut [Shape], most: DurationNs) -> Amount {
+fn most_frequent(shapes: &mut [Shape], max_duration: DurationNs) -> Amount {
     shapes.sort_unstable_by_key(|it| it.hash);
     let groups = shapes.chunk_by(|left, right| left.hash == right.hash);
     let largest = groups.max_by_key(|group| group.len());
-    largest.map_or_else(Amount::default, |group| amount(group, most))
+    largest.map_or_else(Amount::default, |group| amount(group, max_duration))
 }
 
-/// Returns the longest duration that a pass counts: [`MAX_MEDIANS`] times the median (of two, the lower one).
-fn most_counted(durations: &mut [DurationNs]) -> DurationNs {
+/// Returns the maximum duration that a pass counts as: [`MAX_MEDIANS`] times the lower median.
+fn max_counted_duration(durations: &mut [DurationNs]) -> DurationNs {
     durations.sort_unstable();
     let median = durations.get(durations.len().saturating_sub(1) / 2);
     DurationNs(median.map_or(0, |it| it.0.saturating_mul(MAX_MEDIANS)))
 }
 
-/// Returns the time of some passes, none counted as longer than `most`.
-fn seconds_of(durations: impl Iterator<Item = DurationNs>, most: DurationNs) -> f64 {
-    let counted = durations.map(|it| it.0.min(most.0));
+/// Returns the time of some passes, each counted as `max_duration` at most.
+fn seconds_of(durations: impl Iterator<Item = DurationNs>, max_duration: DurationNs) -> f64 {
+    let counted = durations.map(|it| it.0.min(max_duration.0));
     DurationNs(counted.fold(0, i64::saturating_add)).as_secs_f64()
 }

@@ -28,7 +28,7 @@ const CPU: ThreadId = ThreadId(0);
 const COMPUTE: ThreadId = ThreadId(1);
 const COMMUNICATION: ThreadId = ThreadId(2);
 
-/// What disturbs a rank.
+/// The disturbance of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Late {
     Nothing,

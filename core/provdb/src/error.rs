@@ -204,7 +204,7 @@ pub enum ProvDbError {
         "the answer has {found} {what}, more than {most}: request fewer columns or rows (LIMIT)"
     )]
     AnswerTooLarge {
-        /// What is counted.
+        /// The counted items.
         what: String,
         /// The number when reading stopped.
         found: u64,

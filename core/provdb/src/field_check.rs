@@ -130,8 +130,8 @@ fn is_in_documents(
     Ok(!store.find_ids(&having)?.is_empty())
 }
 
-/// Follows a path through the schema, and returns the possible schemas of its value; the error is the first step that no
-/// document of the schema can have.
+/// Follows a path through the schema, and returns the possible schemas of its value; the error is the first step that
+/// no document of the schema can have.
 fn find_in_schema<'s>(
     schema: &'s Value,
     collection: Collection,

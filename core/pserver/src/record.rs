@@ -1,5 +1,6 @@
-//! The documents of the provenance database's global collections but `incidents` (`core/incidents`), with the field names of their schemas. All times and
-//! durations are in microseconds, the unit of those schemas. The store adds `__id`.
+//! The documents of the provenance database's global collections but `incidents` (`core/incidents`), with the field
+//! names of their schemas. All times and durations are in microseconds, the unit of those schemas. The store adds
+//! `__id`.
 //!
 //! The documents of the collection `counter_stats` are [`CounterStats`](crate::packet::CounterStats).
 

@@ -59,7 +59,7 @@ pub enum SourceError {
         /// The folder.
         path: PathBuf,
     },
-    /// Traces that were given together are of different times.
+    /// Traces that were given together do not overlap in time.
     #[error(
         "the times of these traces do not overlap, so they are not of one run, or one of them counts from another time \
          than the epoch; open them apart: {} and {}", .first.display(), .second.display()

@@ -1,4 +1,4 @@
-//! What a trace format must offer.
+//! The interface of a trace format.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub trait Format: Send + Sync {
     /// Returns its name and what it consists of, for a list in messages: `TAU (a BP4 or BP5 folder of ADIOS2)`.
     fn name(&self) -> &'static str;
 
-    /// Returns how much of a run one input holds.
+    /// Returns the part of a run that one input holds.
     fn extent(&self) -> Extent;
 
     /// Returns whether an input is in this format, by its contents. A damaged or unsupported input that is
@@ -28,7 +28,7 @@ pub trait Format: Send + Sync {
     fn open(&self, input: &Input) -> Result<Contents, SourceError>;
 }
 
-/// How much of a run one input holds.
+/// The part of a run that one input holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// A part, such as one rank: the inputs of a folder form a run.
@@ -60,7 +60,7 @@ pub trait Part: Send + Sync {
         rank_in_name(self.path()).map(RankId)
     }
 
-    /// Gives it the rank that it has if its contents do not state one. A reader that uses it counts a
+    /// Sets the rank that it has if its contents do not state one. A reader that uses it counts a
     /// [`RankAssumed`](callgrove_model::WarningKind::RankAssumed). Formats that always state ranks ignore it.
     fn assume_rank(&mut self, rank: RankId) {
         let _ = rank;

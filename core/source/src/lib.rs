@@ -1,4 +1,4 @@
-//! What a trace format must offer, and how a run is read from it, whatever its format.
+//! The interface of trace formats, and reading a run of any format.
 //!
 //! ```text
 //! path, folder or pattern ─ Registry ─ inputs, each with its Format ─ Contents ─┬─ Parts ─ EventStream ─ StepBatch …
@@ -6,8 +6,8 @@
 //!                                                                               └─ complete call stacks ───── Trace
 //! ```
 //!
-//! This crate reads no files and starts no threads: [`FileSystem`] and [`Workers`] are passed in. So the same formats serve
-//! the command line, the window, the servers and a page.
+//! This crate reads no files and starts no threads: [`FileSystem`] and [`Workers`] are passed in. So the same formats
+//! serve the command line, the window, the servers and a page.
 //!
 //! Damage is normal. A part that cannot be read is left out, a truncated stream yields what precedes its end, and an
 //! invalid event is skipped. Each is a counted [`callgrove_model::Warning`]. An error is a [`SourceError`] only if
@@ -25,7 +25,7 @@ mod call_lines;
 mod error;
 mod format;
 mod input;
-mod joined;
+mod joined_parts;
 mod memory_files;
 mod ordering;
 mod rank_in_name;

@@ -36,7 +36,8 @@ pub(crate) fn assumed_ranks(paths: &[PathBuf]) -> Vec<RankId> {
     ranks.into_iter().map(RankId).collect()
 }
 
-/// Returns the number after the word `rank` in a text: 34 in `rank-34.Jul_15.json`, `app_rank34.json` and `MPI Rank 34`.
+/// Returns the number after the word `rank` in a text: 34 in `rank-34.Jul_15.json`, `app_rank34.json` and `MPI Rank
+/// 34`.
 pub fn rank_in_text(text: &str) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
     let mut after = lower.match_indices("rank").filter_map(|(at, word)| {

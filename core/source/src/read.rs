@@ -12,7 +12,7 @@ use callgrove_model::{
 
 use crate::error::SourceError;
 use crate::format::Part;
-use crate::joined::JoinedTimes;
+use crate::joined_parts::JoinedTimes;
 use crate::stream::{EventStream, Next, Projection, Ranks};
 use crate::workers::Workers;
 

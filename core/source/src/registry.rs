@@ -1,7 +1,7 @@
 //! The registry of formats: which inputs form the run that a user named, and in which format each is.
 //!
-//! A run may be named by several paths, one a line. Parts of different formats, as a trace of TAU and one of PyTorch of
-//! the same job, become programs of one workflow.
+//! The list of formats is in `core/formats`. A run may be named by several paths, one per line. Parts of different
+//! formats, such as a trace of TAU and one of PyTorch of the same job, become programs of one workflow.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use callgrove_model::{Progress, Trace};
 use crate::error::SourceError;
 use crate::format::{Contents, Extent, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
-use crate::joined::in_program;
+use crate::joined_parts::in_program;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::read_parts;
 use crate::workers::Workers;
 
-/// Separates the paths of a run that is named by several.
+/// Separator of the paths of a run that is named by several.
 pub const PATH_SEPARATOR: &str = "\n";
 
-/// The known formats, and the files that they read.
+/// The known formats, and access to the files that they read.
 pub struct Registry {
     files: Arc<dyn FileSystem>,
     formats: Vec<Box<dyn Format>>,
@@ -37,7 +37,7 @@ pub enum RecordedRun {
 /// An input whose format is known.
 struct Member<'a> {
     input: Input,
-    /// The place of the format in the registry.
+    /// The index of the format in the registry.
     number: usize,
     format: &'a dyn Format,
 }
@@ -49,8 +49,8 @@ impl Registry {
     }
 
     /// Returns the inputs of one run: those in the folder `source` or one level below, `source` itself if it is in a
-    /// known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one rank each are in the order of the ranks in
-    /// their names.
+    /// known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one
+    /// rank each are in the order of the ranks in their names.
     ///
     /// # Errors
     /// [`SourceError::NotFound`], [`SourceError::BadPattern`], [`SourceError::NoMatch`], [`SourceError::NoTrace`],

@@ -24,7 +24,7 @@ pub enum Next {
     End,
 }
 
-/// What to read of a part.
+/// The contents of a part that a reader asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Projection {
     /// The index of the program in its workflow, for a format whose files do not state it; 0 in a run of one program.
@@ -88,7 +88,7 @@ pub trait EventStream: Send {
         Vec::new()
     }
 
-    /// Takes in what another reader read from the stream of that identity, before the first step. The call has no
+    /// Adopts what another reader read from the stream of that identity, before the first step. The call has no
     /// effect if this is another stream.
     fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
         drop((identity, announced));

@@ -255,8 +255,8 @@ fn processes_of_a_rank_are_joined_lane_by_lane() {
     assert_eq!(trace.lanes[1].comms.time, [TimeNs(20)]);
 }
 
-/// Returns the depth of a call of `b` at 50 in a list of callees first, where a call of `next` begins: 2 if it is in that
-/// call, 1 if it precedes it.
+/// Returns the depth of a call of `b` at 50 in a list of callees first, where a call of `next` begins: 2 if it is in
+/// that call, 1 if it precedes it.
 fn depth_of_doubt(certain: &[(u32, i64, i64)], next: u32) -> Option<u32> {
     let doubtful = [(1, 50, 50), (next, 50, 52), (0, 0, 90)];
     let lines = call_lines(&trace(of_calls(&[certain, &doubtful[..]].concat())));

@@ -14,7 +14,7 @@ use super::robust::common_divisor;
 pub(super) const MIN_COST_DIVISOR: i64 = 50;
 /// Divisor of the minimum cost that gives the smallest total of a context that is examined: 1/2.
 const MIN_TOTAL_DIVISOR: i64 = 2;
-/// Number of calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
+/// Minimum number of calls of a context that recurs on a lane: its own time is work that can be slow throughout.
 pub(super) const RECURRING_CALLS: usize = 20;
 
 /// A function under its caller in one program; calls are compared within it.

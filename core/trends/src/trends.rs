@@ -21,7 +21,7 @@ const MIN_PART_DIVISOR: i64 = 8;
 const FEW_LANES: usize = 4;
 /// Share of its other own time in which a slow lane must be slow for the finding not to be doubted.
 const SLOW_SHARE: f64 = 0.5;
-/// Share of the factor's excess from which on a lane counts as slow elsewhere.
+/// Minimum excess of a lane that counts as slow elsewhere, as a share of the factor's excess.
 const SLOW_ELSEWHERE: f64 = 0.5;
 
 /// Persistent and slow changes of a run.

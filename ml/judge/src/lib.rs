@@ -1,9 +1,9 @@
 //! Which call stack trees are abnormal, and which one a person is asked about next.
 //!
-//! [`detector`] ties all of `ml` together: [`detector::Embedding::fit`] once per forest,
-//! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
-//! defaults are in [`detector::DetectorParams`], which also has the paper's settings. [`decision`] turns scores into p-values
-//! and decides by a false discovery rate; [`active`] proposes the next tree and the labels to look at again.
+//! [`detector`] ties all of `ml` together: [`detector::Embedding::fit`] once per forest, [`detector::Detector::train`]
+//! after each label, [`detector::ModelArtifact`] for other runs. All defaults are in [`detector::DetectorParams`],
+//! which also has the paper's settings. [`decision`] turns scores into p-values and decides by a false discovery rate;
+//! [`active`] proposes the next tree and the labels to look at again.
 
 #![cfg_attr(
     not(test),

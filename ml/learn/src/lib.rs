@@ -1,4 +1,4 @@
-//! What is learned of call stack trees.
+//! Learning from call stack trees: features, embeddings and the one-class SVM.
 //!
 //! ```text
 //! bags ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores

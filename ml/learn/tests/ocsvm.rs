@@ -195,7 +195,7 @@ fn a_cache_of_two_rows_gives_the_same_result() {
     let fixture = fixture("ocsvm_n300_d2.json");
     let rows = dense_rows(&fixture["X"]);
     let mut params = OcsvmParams::new(0.5, 30.0);
-    let roomy = train(
+    let cached = train(
         &rows,
         &[1.0; 300],
         &params.check().unwrap(),
@@ -203,14 +203,14 @@ fn a_cache_of_two_rows_gives_the_same_result() {
         Progress::none(),
     );
     params.cache_bytes = 0;
-    let tight = train(
+    let uncached = train(
         &rows,
         &[1.0; 300],
         &params.check().unwrap(),
         None,
         Progress::none(),
     );
-    assert_eq!(roomy.unwrap().scores(), tight.unwrap().scores());
+    assert_eq!(cached.unwrap().scores(), uncached.unwrap().scores());
 }
 
 #[test]

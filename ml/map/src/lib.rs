@@ -1,7 +1,7 @@
 //! Neighbours of rows in many dimensions, and maps of them in two.
 //!
-//! [`knn`] is exact; [`projection`] has multidimensional scaling (classical and by landmarks, SMACOF), t-SNE, and measures of
-//! how well a map keeps neighbours. Pure and deterministic, as all of `ml`.
+//! [`knn`] is exact; [`projection`] has multidimensional scaling (classical and by landmarks, SMACOF), t-SNE, and
+//! measures of how well a map keeps neighbours. Pure and deterministic, as all of `ml`.
 
 #![cfg_attr(
     not(test),

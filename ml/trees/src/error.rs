@@ -43,7 +43,7 @@ pub enum MlError {
         found: usize,
     },
     /// A number is NaN, infinite or negative where that is invalid.
-    #[error("{what} of row {row} is not a finite number that fits")]
+    #[error("{what} of row {row} is NaN, infinite or out of range")]
     BadNumber {
         /// The container of the number.
         what: &'static str,
@@ -118,7 +118,7 @@ impl From<Cancelled> for MlError {
 /// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, MlError>;
 
-/// Formats a number; one with many zeros has an exponent.
+/// Formats a number; a very small or large one has an exponent.
 fn in_digits(value: f64) -> String {
     let size = value.abs();
     if size.is_finite() && size > 0.0 && !(1e-6..1e15).contains(&size) {

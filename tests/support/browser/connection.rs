@@ -101,13 +101,14 @@ impl Connection {
         loop {
             if let Message::Text(text) = self.socket.read()? {
                 let message: Value = serde_json::from_str(&text)?;
-                self.file(&message)?;
+                self.store_event(&message)?;
                 return Ok(message);
             }
         }
     }
 
-    fn file(&mut self, message: &Value) -> Result<()> {
+    /// Stores an event with those of its page; other messages have no effect.
+    fn store_event(&mut self, message: &Value) -> Result<()> {
         let (Some(method), Some(session)) =
             (message["method"].as_str(), message["sessionId"].as_str())
         else {
@@ -117,14 +118,14 @@ impl Connection {
         let page = self.pages_of_workers.get(session);
         let page = page.map_or(session, String::as_str).to_owned();
         if method == "Target.attachedToTarget" {
-            return self.adopt(&page, params);
+            return self.attach_worker(&page, params);
         }
         let Some(events) = self.pages.get_mut(&page) else {
             return Ok(());
         };
         match method {
             "Runtime.consoleAPICalled" if params["type"] == "error" => {
-                events.errors.push(words_of(&params["args"]));
+                events.errors.push(console_text(&params["args"]));
             }
             "Runtime.exceptionThrown" => {
                 let details = &params["exceptionDetails"];
@@ -152,7 +153,7 @@ impl Connection {
     }
 
     /// Attaches to a worker that a page starts, from its first instruction on.
-    fn adopt(&mut self, page: &str, params: &Value) -> Result<()> {
+    fn attach_worker(&mut self, page: &str, params: &Value) -> Result<()> {
         let session = text(&params["sessionId"]);
         self.pages_of_workers
             .insert(session.clone(), page.to_owned());
@@ -178,7 +179,7 @@ pub(super) fn described(details: &Value) -> String {
 }
 
 /// Returns the arguments of a console message in the form that the console shows.
-fn words_of(args: &Value) -> String {
+fn console_text(args: &Value) -> String {
     let args = args.as_array().into_iter().flatten();
     let words = args.map(|arg| match (&arg["value"], &arg["description"]) {
         (Value::String(text), _) | (Value::Null, Value::String(text)) => text.clone(),

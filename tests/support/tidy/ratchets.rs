@@ -73,7 +73,7 @@ const RATCHETS: &[Ratchet] = &[
 /// The list of the words, which has each of them.
 const PROSE: &str = "tests/support/tidy/prose.rs";
 
-/// Relative improvement from which on a lower limit is required.
+/// Minimum relative improvement that requires a lower limit.
 const SLACK: f64 = 0.05;
 
 const NUMBERS: &[&str] = &[

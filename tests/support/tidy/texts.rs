@@ -201,8 +201,8 @@ fn resolved(file: &TextFile, path: &str) -> String {
     parts.join("/")
 }
 
-/// Returns the anchors of a text's headings, as forges make them: in lower case, without punctuation, with `-` for blanks, and with
-/// a number where a heading comes again.
+/// Returns the anchors of a text's headings, as forges make them: in lower case, without punctuation, with `-` for
+/// blanks, and with a number where a heading comes again.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for (_, line) in prose(text) {

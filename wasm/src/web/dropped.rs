@@ -18,8 +18,8 @@ pub(super) fn entries(event: &DragEvent) -> Vec<FileSystemEntry> {
     entries.collect()
 }
 
-/// Returns a file, or all files in a folder, with their paths from the folder on. What cannot be read is logged and left
-/// out.
+/// Returns a file, or all files in a folder, with their paths from the folder on. What cannot be read is logged and
+/// left out.
 pub(super) async fn files_of(entry: FileSystemEntry) -> Vec<(String, Blob)> {
     let mut files = Vec::new();
     let name = entry.name();

@@ -22,7 +22,7 @@ use super::remote_session::show;
 use super::{browser, files, page};
 use crate::file_store::FileStore;
 use crate::host::JOURNAL;
-use crate::sliced::UserFiles;
+use crate::sliced_files::UserFiles;
 use crate::worker::{Worker, WorkerPage};
 
 /// The page's end of the connection.

@@ -62,8 +62,8 @@ pub(super) async fn served() -> Result<Option<Served>, JsValue> {
     }))
 }
 
-/// Requests the page's headers from its server. `None` without a server (a page from a disk), while the server is away,
-/// and after the signal.
+/// Requests the page's headers from its server. Returns `None` without a server (a page from a disk), while the server
+/// is unreachable, and after the signal.
 async fn ask(until: Option<&AbortSignal>) -> Result<Option<Response>, JsValue> {
     let window = page::window().ok_or("not in a page")?;
     let how = RequestInit::new();

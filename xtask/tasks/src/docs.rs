@@ -1,5 +1,5 @@
-//! What `docs/` has from the program itself. The program `callgrove-docs` of the tests makes it, since the tests have a
-//! display and know the program.
+//! The files in `docs/` that the program itself produces. The program `callgrove-docs` of the tests writes them, since
+//! the tests have a display and know the program.
 
 use anyhow::Result;
 

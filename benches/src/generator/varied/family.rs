@@ -5,7 +5,7 @@ use rand::Rng;
 use super::draft::Grower;
 use super::{recursive, reply, workflow};
 
-/// What the trees of a forest represent.
+/// The subject that the trees of a forest represent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Family {
     /// Posts and their replies: heavy-tailed sizes; the seed determines which kinds answer which.

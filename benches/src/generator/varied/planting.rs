@@ -68,7 +68,7 @@ pub(super) fn plant(
                     Planted::Heavy => make_heavy(rng, draft),
                     Planted::Slow => slow_down(rng, draft),
                     Planted::Path => add_path(rng, draft, words, &child_counts),
-                    Planted::Missing => take_part(rng, draft),
+                    Planted::Missing => remove_part(rng, draft),
                 }
                 .is_some()
             };
@@ -140,7 +140,8 @@ fn add_path(
     Some(())
 }
 
-fn take_part(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
+/// Removes a part that its parent always has.
+fn remove_part(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
     let chances: Vec<f64> = draft.is_part.iter().map(|&is| f64::from(is)).collect();
     let part = pick(rng, &chances)?;
     draft.remove(part);

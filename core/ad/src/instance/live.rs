@@ -13,7 +13,7 @@ use crate::compiled_model::{RoundModels, compile_models};
 use crate::stream_reader::StepInput;
 
 impl Instance {
-    /// Takes in and judges the steps that have arrived, if there are any.
+    /// Reads and judges the steps that have arrived, if there are any.
     pub(super) fn live_round(&mut self) -> Result<(), AdError> {
         let inputs = self.streams.collect(&mut self.detectors);
         if !inputs.is_empty() {
@@ -27,7 +27,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Takes in and judges the steps that have arrived on live streams, by models that include them.
+    /// Reads and judges the steps that have arrived on live streams, by models that include them.
     fn judge_arrived(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
         let inputs = self.begin_round(inputs)?;
         // The exchange takes the reports even if it answers with an error.

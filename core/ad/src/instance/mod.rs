@@ -5,7 +5,7 @@
 //! live:     learn and judge each step as it arrives ─ wait until all ranks have ─ judge the stored records again
 //! ```
 
-mod complete;
+mod complete_models;
 mod deltas;
 mod final_pass;
 mod joining;

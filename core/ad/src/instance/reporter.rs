@@ -15,7 +15,7 @@ use crate::AdError;
 use crate::functions::InstanceFunctions;
 use crate::stream_reader::StepInput;
 
-/// How long an ending instance waits for a parameter server that is unavailable or has not saved all reports.
+/// Maximum time that an ending instance waits for a parameter server that is unavailable or has not saved all reports.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// The shortest and the longest pause between two checks of a condition that is waited for.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];

@@ -9,7 +9,7 @@ use crate::provenance_writer::StorageStatus;
 use crate::rank_trees::TreeOutcome;
 use crate::tree_models::ModelFit;
 
-/// How long the instance waits before its status says why.
+/// Time after which the status of a waiting instance says why it waits.
 pub(super) const STATUS_DELAY: Duration = Duration::from_secs(2);
 
 /// The status of an instance. All counts are since its start.

@@ -14,10 +14,10 @@ use crate::rank_detector::RankDetector;
 use crate::stream_reader::{OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader};
 use crate::{AdError, Pacing};
 
-/// How long an ending instance waits for streams that are being opened. If the reader is gone when an SST writer
-/// answers, the writer hangs or crashes (seen with ADIOS2 2.12.1), and with it the job.
+/// Maximum time that an ending instance waits for streams that are being opened. If the reader is gone when an SST
+/// writer answers, the writer hangs or crashes (seen with ADIOS2 2.12.1), and with it the job.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
-/// How long a live round without a step waits before it checks all streams again.
+/// Maximum time that a live round without a step waits before it checks all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// A stream to read.

@@ -57,7 +57,7 @@ impl RankCalls {
         }
     }
 
-    /// Takes in the events of a step. `num_functions` functions have numbers.
+    /// Processes the events of a step. `num_functions` functions have numbers.
     pub(super) fn take_in(
         &mut self,
         batch: StepBatch,
@@ -71,7 +71,7 @@ impl RankCalls {
         self.builder.follow(batch, |lane, call| {
             executions.push(functions, lane, &call);
         });
-        executions.settle();
+        executions.sort_functions();
         for (thread, _) in self.builder.lanes() {
             self.lanes.entry(thread).or_default();
         }

@@ -30,7 +30,7 @@ pub(super) struct RankFacts {
 }
 
 impl RankFacts {
-    /// Takes in a step, whose new counters have these names. Samples of the node state are removed.
+    /// Processes a step, whose new counters have these names. Samples of the node state are removed.
     pub(super) fn take_in(
         &mut self,
         batch: &mut StepBatch,

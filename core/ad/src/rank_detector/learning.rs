@@ -27,7 +27,7 @@ pub(crate) struct LearntSteps {
 }
 
 impl RankDetector {
-    /// Takes in steps that are not judged. `functions` have the newest known models.
+    /// Processes steps that are not judged. `functions` have the newest known models.
     pub(crate) fn learn_steps(
         &mut self,
         steps: impl Iterator<Item = StepInput>,

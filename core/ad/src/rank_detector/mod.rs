@@ -124,7 +124,7 @@ impl RankDetector {
         (!self.known.has_learnt(step)).then_some((self.rank, step))
     }
 
-    /// Takes in a step. `num_functions` functions have numbers. The step is only timed if the run is `recorded`.
+    /// Processes a step. `num_functions` functions have numbers. The step is only timed if the run is `recorded`.
     pub(crate) fn take_in(
         &mut self,
         input: StepInput,
@@ -152,7 +152,7 @@ impl RankDetector {
         self.facts.remember_launches(self.rank, &mut self.calls);
     }
 
-    /// Takes in a step and judges it by models that need nothing from it.
+    /// Processes a step and judges it by models that need nothing from it.
     pub(crate) fn take_in_and_judge(
         &mut self,
         input: StepInput,

@@ -58,7 +58,7 @@ impl RankCounters {
         std::mem::take(&mut self.reports)
     }
 
-    /// Takes in the values of a step. Samples of the node state are removed, because they belong to no call.
+    /// Processes the values of a step. Samples of the node state are removed, because they belong to no call.
     pub(crate) fn take_in(&mut self, samples: &mut CounterEvents, node: &mut NodeWatch) {
         for row in 0..samples.len() {
             let counter = &mut self.counters[samples.counter[row].index()];

@@ -14,7 +14,7 @@ pub(super) struct StepLearner {
 }
 
 impl StepLearner {
-    /// Takes in the next step of `rank`, and passes each call that ended in it to `ended`.
+    /// Processes the next step of `rank`, and passes each call that ended in it to `ended`.
     pub(super) fn take_in(
         &mut self,
         rank: RankId,

@@ -1,4 +1,4 @@
-//! When the tracer may have written its own data, inferred from the stream of a rank.
+//! Times at which the tracer may have written its own data, inferred from the stream of a rank.
 //!
 //! TAU writes a step inside the exit of a function, after it has taken the time of that exit. So the thread with the
 //! newest event of a step stalls until its first event of the next step, and the open calls there seem longer. How much
@@ -25,7 +25,7 @@ pub(super) struct StepGaps {
 }
 
 impl StepGaps {
-    /// Takes in the events of the next step. Returns the thread that may have written before it, and the time in µs
+    /// Processes the events of the next step. Returns the thread that may have written before it, and the time in µs
     /// that a write explains.
     pub(super) fn take_in(&mut self, funcs: &FuncEvents) -> Option<(ThreadId, u64)> {
         let before = self.newest.take();

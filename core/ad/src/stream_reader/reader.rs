@@ -10,7 +10,7 @@ use callgrove_source::{EventStream, Next, SourceError};
 
 use crate::announcements::StreamAnnouncements;
 
-/// How long a reader waits for a step before it checks whether it should stop.
+/// Maximum time that a reader waits for a step before it checks whether it should stop.
 const STEP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Opens a stream at its beginning, or at the current step of a running job.

@@ -1,4 +1,4 @@
-//! What is found: waits, the cause of each delay, and incidents.
+//! The results of the search: waits, the cause of each delay, and incidents.
 
 mod delay;
 mod incident;

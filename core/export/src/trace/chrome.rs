@@ -1,8 +1,9 @@
 //! Chrome's Trace Event JSON: an object with the time of the start, and one event a line.
 //!
-//! Calls are beginnings and ends (B, E), whose order nests calls of no duration, which complete events (X) do not. Times
-//! are microseconds since the start with three decimals, so that readers with floating point keep nanoseconds. Messages
-//! are instants with their facts and flows between them. The key `callgrove` marks the file; findings have a category.
+//! Calls are beginnings and ends (B, E), whose order nests calls of no duration, which complete events (X) do not.
+//! Times are microseconds since the start with three decimals, so that readers with floating point keep nanoseconds.
+//! Messages are instants with their facts and flows between them. The key `callgrove` marks the file; findings have a
+//! category.
 //!
 //! Source: Trace Event Format (Google, 2016), and Perfetto's importer of JSON.
 
@@ -21,7 +22,7 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 /// Numbers of the threads of findings begin here, far from those of lanes.
 const FINDING_THREADS: u64 = 1 << 40;
 
-/// Writes a run, and what was found in it, as Chrome JSON.
+/// Writes a run and its findings as Chrome JSON.
 ///
 /// # Errors
 /// The output failed, or the caller cancelled.

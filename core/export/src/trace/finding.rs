@@ -1,4 +1,4 @@
-//! What was found in a run, as slices that a viewer can show.
+//! The findings of a run, as slices that a viewer can show.
 
 use callgrove_model::{LaneIdx, TimeNs};
 
@@ -39,7 +39,7 @@ pub struct FoundIncident {
     pub victims: Vec<(LaneIdx, TraceFinding)>,
 }
 
-/// All that was found in a run.
+/// All findings of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceFindings {
     /// Incidents, in any order.

@@ -1,4 +1,4 @@
-//! The items of a lane in order of time: entries and exits of calls, and what happens between them.
+//! The items of a lane in order of time: entries and exits of calls, and the events between them.
 
 use callgrove_model::{
     CollectiveMember, CommKind, CommRef, ExecIdx, Lane, LaneIdx, Launch, TimeNs, Trace, TracerWrite,
@@ -54,7 +54,7 @@ impl FlowNumbers {
         1 + self.num_comms + self.num_launches
     }
 
-    /// Returns the launches by a lane, in order of time: when, and the flow.
+    /// Returns the launches by a lane, in order of time: the time and the flow of each.
     fn launched_by(&self, trace: &Trace, lane: LaneIdx) -> Vec<(TimeNs, u64)> {
         let launch = |index: &u32| {
             let index = usize::try_from(*index).ok()?;
@@ -74,8 +74,8 @@ impl FlowNumbers {
     }
 }
 
-/// Passes the items of a lane to `each`, in the order in which a reader nests them: at one time, what is no call comes
-/// after entries and before exits.
+/// Passes the items of a lane to `each`, in the order in which a reader nests them: items other than calls come after
+/// entries and before exits of the same time.
 ///
 /// # Errors
 /// Those of `each`.
@@ -127,7 +127,7 @@ fn num_open_at_end(lane: &Lane) -> usize {
     stack.iter().rev().take_while(is_open).count()
 }
 
-/// Up to which time points are passed on.
+/// The time up to which points are passed on.
 #[derive(Clone, Copy)]
 enum Limit {
     /// Before an entry.
@@ -137,7 +137,7 @@ enum Limit {
     All,
 }
 
-/// What is on a lane in addition to calls, each kind in order of time.
+/// The items of a lane other than calls, each kind in order of time.
 struct Points<'a> {
     lane: &'a Lane,
     trace: &'a Trace,
@@ -150,7 +150,7 @@ struct Points<'a> {
     launched: &'a [Launch],
     /// Index of the first of them among those of the trace.
     first_launched: usize,
-    /// Launches by this lane: when, and the flow.
+    /// Launches by this lane: the time and the flow of each.
     launches: std::iter::Peekable<std::vec::IntoIter<(TimeNs, u64)>>,
 }
 

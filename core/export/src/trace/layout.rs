@@ -1,4 +1,4 @@
-//! Which process and thread of a file each rank and lane is, and the range of time of the run.
+//! The process and thread of each rank and lane in a file, and the time range of the run.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(super) struct RunLayout {
     pub(super) lanes: Vec<LaneLayout>,
     /// The first time of the run.
     pub(super) start: TimeNs,
-    /// Number of a process that no rank has, for what belongs to the whole run.
+    /// Number of a process that no rank has, for items of the whole run.
     pub(super) free_pid: u64,
 }
 

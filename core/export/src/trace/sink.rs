@@ -1,4 +1,4 @@
-//! What a format of traces has to write.
+//! The interface of a format of traces: the items that it writes.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use callgrove_model::{CommKind, CounterId, FuncId, RankId, TimeNs};
 use super::finding::TraceFinding;
 use super::layout::{LaneLayout, ProcessLayout};
 
-/// Something on a lane at a time.
+/// An item on a lane at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LaneItem {
     /// A call begins. A flow of this number, from the call that launched it, ends here.
@@ -53,7 +53,7 @@ pub(super) struct FindingFlows<'a> {
     pub(super) end: Option<u64>,
 }
 
-/// A format of traces. Lanes and tracks are passed one after another: what follows belongs to the last one.
+/// A format of traces. Lanes and tracks are passed one after another: items and findings belong to the last one.
 pub(super) trait TraceSink {
     /// Begins the file.
     fn start(&mut self) -> io::Result<()>;

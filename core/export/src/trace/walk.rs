@@ -1,4 +1,4 @@
-//! Passes a run and what was found in it to a sink: processes, lanes with their items, tracks of findings.
+//! Passes a run and its findings to a sink: processes, lanes with their items, tracks of findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

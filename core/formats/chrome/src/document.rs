@@ -18,7 +18,7 @@ const EVENTS_KEY: &[u8] = b"traceEvents";
 /// The same with its quotes. In a text it would have escapes.
 const QUOTED_EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// Where the reader is in a document.
+/// The position of the reader in a document.
 #[derive(Clone, Copy, Debug)]
 enum DocumentPlace {
     Start,
@@ -35,7 +35,7 @@ enum DocumentPlace {
     End,
 }
 
-/// How reading a part of the document ended.
+/// The reason why reading a part of the document ended.
 enum PieceEnd {
     /// The place has changed.
     Moved(DocumentPlace),
@@ -54,7 +54,7 @@ pub(crate) struct ChromeDocument {
     pub(crate) first_damage: Option<u64>,
     /// Number of places where the text is damaged.
     pub(crate) num_damaged: u64,
-    /// Whether the text ended before the document did.
+    /// True if the text ended before the document did.
     pub(crate) is_cut: bool,
 }
 
@@ -160,7 +160,7 @@ impl ChromeDocument {
         self.first_damage = self.first_damage.or(Some(self.window.place()));
         self.place = match self.place {
             DocumentPlace::Events(is_in_object) | DocumentPlace::NextEvent(is_in_object) => {
-                // What is longer than a value may be is passed as a whole.
+                // A value that is longer than allowed is skipped as a whole.
                 let is_too_long = self.window.is_full();
                 self.window.pass(if is_too_long { usize::MAX } else { 1 });
                 DocumentPlace::NextEvent(is_in_object)
@@ -296,8 +296,8 @@ fn begins_with_event(mut cursor: JsonCursor<'_>) -> Result<bool, JsonFault> {
     }
 }
 
-/// Passes a value that is not needed. If a quote is lost in it, what follows seems to belong to it: so the key of the
-/// events ends it too.
+/// Skips a value that is not needed. If a quote is lost in it, the text that follows seems to belong to it. So the key
+/// of the events ends it too.
 fn value(bytes: &[u8], skipper: &mut ValueSkipper, has_found_events: bool) -> (usize, PieceEnd) {
     let (length, has_ended) = skipper.pass(bytes);
     let passed = bytes.get(..length).unwrap_or_default();
@@ -362,13 +362,13 @@ fn events(bytes: &[u8], is_in_object: bool, recorder: &mut EventRecorder) -> (us
     }
 }
 
-/// Passes a text or a word; returns whether it is an element of a list. A damaged event is not.
+/// Skips a text or a word; returns whether it is an element of a list. A damaged event is not.
 fn is_element(cursor: &mut JsonCursor<'_>) -> Result<bool, JsonFault> {
     let is_word = matches!(cursor.value()?, JsonValue::Text(_) | JsonValue::Word(_));
     Ok(is_word && matches!(cursor.peek()?, b',' | b']'))
 }
 
-/// Passes what follows a damaged event, until a bracket opens after one that closes and a comma or a line end.
+/// Skips the text after a damaged event, until a bracket opens after one that closes and a comma or a line end.
 fn next_event(bytes: &[u8], is_in_object: bool) -> (usize, PieceEnd) {
     let is_start = |at: &usize| {
         let before = bytes.get(..*at).unwrap_or_default();
@@ -382,15 +382,15 @@ fn next_event(bytes: &[u8], is_in_object: bool) -> (usize, PieceEnd) {
     }
 }
 
-/// Number of bytes before a place that decide whether an event begins there.
+/// Number of bytes before a position that decide whether an event begins there.
 const NUM_BYTES_BEFORE: usize = 64;
 
-/// Returns the number of bytes that can be passed when what is sought was not found in them.
+/// Returns the number of bytes that can be skipped when the sought text was not found in them.
 fn end_to_keep(bytes: &[u8]) -> usize {
     bytes.len().saturating_sub(NUM_BYTES_BEFORE)
 }
 
-/// Passes what precedes the events: until their key, or if that is damaged, until an array that begins with one.
+/// Skips the text before the events: until their key, or if that is damaged, until an array that begins with one.
 fn events_key(bytes: &[u8]) -> (usize, PieceEnd) {
     let key = memmem::find(bytes, QUOTED_EVENTS_KEY);
     let before_key = bytes.get(..key.unwrap_or(bytes.len()));

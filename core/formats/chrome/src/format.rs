@@ -32,7 +32,7 @@ impl Format for ChromeFormat {
             return false;
         };
         let mut start = Vec::new();
-        // What was read before an error counts.
+        // The text before an error counts.
         let _damage = reader.text.take(PROBE_BYTES).read_to_end(&mut start);
         is_trace(&start)
     }

@@ -1,4 +1,4 @@
-//! FileSystem of events as a format: one file holds all ranks.
+//! Files of events as a format: one file holds all ranks.
 
 use std::collections::BTreeSet;
 use std::path::Path;

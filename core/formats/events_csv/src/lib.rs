@@ -1,5 +1,5 @@
 //! Events as comma-separated values, in the columns of Pipit: the simplest form in which other tools and scripts can
-//! hand a run over.
+//! provide a run.
 //!
 //! ```text
 //! Timestamp (ns),Event Type,Name,Thread,Process,Attributes
@@ -19,10 +19,10 @@
 //! | `Attributes` | of a message, as Python writes a dictionary: `receiver` or `sender`, `msg_tag`, `msg_length` |
 //!
 //! The columns may be in any order, and others are ignored. Instants named `MpiSend` and `MpiIsend` are messages sent,
-//! `MpiRecv` and `MpiIrecv` messages received; other instants are ignored. A partner is taken as a process, as Pipit
-//! takes it, whatever its communicator. Rows of one thread should be in order of time.
+//! `MpiRecv` and `MpiIrecv` messages received; other instants are ignored. A partner is interpreted as a process,
+//! as in Pipit, whatever its communicator. Rows of one thread should be in order of time.
 //!
-//! CsvColumns and names as in Pipit's data structure: A. Bhatele et al., "Pipit: Scripting the analysis of parallel
+//! Columns and names as in Pipit's data structure: A. Bhatele et al., "Pipit: Scripting the analysis of parallel
 //! execution traces", 2023.
 
 #![warn(

@@ -9,8 +9,8 @@ use callgrove_model::{
 
 use crate::row::MessageRow;
 
-/// Number of calls' events, or of messages, of a rank in one step. It is fixed, so that the labels of executions are,
-/// and small enough that the steps of thousands of ranks fit in memory.
+/// Number of calls' events, or of messages, of a rank in one step. It is fixed, so that the labels of executions do not
+/// change, and small enough that the steps of thousands of ranks fit in memory.
 const STEP_EVENTS: u32 = 8192;
 
 /// The events of one rank since its last complete step.

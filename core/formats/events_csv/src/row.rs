@@ -5,7 +5,7 @@ use csv::ByteRecord;
 
 use crate::columns::CsvColumns;
 
-/// What a row says.
+/// The event in a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RowEvent<'a> {
     Call(FuncEventKind, &'a str),

@@ -1,4 +1,4 @@
-//! FileSystem of events: what is read of them, and that damage never ends the work.
+//! Files of events: their contents, and damage, which never ends the work.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

@@ -23,13 +23,13 @@ pub(crate) type AnyError = Box<dyn std::error::Error>;
 /// A valid input.
 #[derive(Clone)]
 pub(crate) struct Specimen {
-    /// What is mutated.
+    /// The files to mutate.
     pub(crate) files: InputFiles,
-    /// What is done with mutants, so that they get beyond a checksum.
+    /// The treatment of mutants that lets them pass a checksum.
     pub(crate) wrapping: Wrapping,
 }
 
-/// What is done with mutated content.
+/// The treatment of mutated content.
 #[derive(Clone, Copy)]
 pub(crate) enum Wrapping {
     /// Nothing.

@@ -39,7 +39,7 @@ pub struct PlainTree<'a> {
     pub parent: &'a [i64],
     /// Name of each vertex, an id of the builder's table.
     pub func: &'a [FuncId],
-    /// Weight of each vertex from 0 on, in nanoseconds; [`WeightUnit`] defines their unit.
+    /// Weight of each vertex, at least 0, in nanoseconds; [`WeightUnit`] defines their unit.
     pub weight: &'a [i64],
 }
 

@@ -9,28 +9,28 @@
 //! {"id":1,"parent":[-1,0],"names":["compute","send"],"w":[70,25]}
 //! ```
 //!
-//! | field of the header | |
-//! |---|---|
-//! | `format` | `callgrove-forest` or `cstree-forest` |
-//! | `version` | 1 |
-//! | `unit` | of all weights and entries: `ns`, `us`, `ms`, `s`, or any other word for a unit that is not a time;
-//! `ns` if left out |
-//! | `weights` | `inclusive` (if left out): a weight is that of the complete subtree, as for a duration, and is used
-//! unchanged. `own`: a weight is that of the vertex alone, and weights of subtrees are their sums |
-//! | `functions` | names that `fn` counts from 0; may be left out if every tree has `names` |
+//! Fields of the header:
 //!
-//! | field of a tree | |
-//! |---|---|
-//! | `parent` | for each vertex the index of its parent, which comes before it; -1 for the root, which is first. The
-//! order of siblings is that of the lists |
-//! | `fn` or `names` | the kind of each vertex: indices in `functions`, or names. A name is a kind of vertex (a
-//! function, a field of research, a type of post), not its identity |
-//! | `w` | weight of each vertex, a whole number from 0 on. A parent may weigh less than its children |
-//! | `id` | number of the tree, unique; counted from 0 if left out |
-//! | `rank` (or `node`) | the group that the tree belongs to; 0 if left out |
-//! | `entry` | time of its start; trees of a rank are in order of entry. That of the previous tree if left out |
-//! | `label` | its known label: 1 or `normal`, -1 or `abnormal`. It is stored for comparison ([`ForestFile::labels`])
-//! and never used for learning |
+//! - `format`: `callgrove-forest` or `cstree-forest`.
+//! - `version`: 1.
+//! - `unit`: the unit of all weights and entries: `ns`, `us`, `ms`, `s`, or any other word for a unit that is not a
+//!   time. Default: `ns`.
+//! - `weights`: with `inclusive` (the default), a weight is that of the complete subtree, as for a duration, and is used
+//!   unchanged. With `own`, a weight is that of the vertex alone, and weights of subtrees are their sums.
+//! - `functions`: the names to which `fn` refers, counted from 0. It may be left out if every tree has `names`.
+//!
+//! Fields of a tree:
+//!
+//! - `parent`: for each vertex the index of its parent, which comes before it; -1 for the root, which is first. The
+//!   order of siblings is that of the lists.
+//! - `fn` or `names`: the kind of each vertex, as an index in `functions` or as a name. A name is a kind of vertex (a
+//!   function, a field of research, a type of post), not its identity.
+//! - `w`: the weight of each vertex, a whole number of at least 0. A parent may weigh less than its children.
+//! - `id`: the number of the tree, which is unique. Default: counted from 0.
+//! - `rank` (or `node`): the group that the tree belongs to. Default: 0.
+//! - `entry`: the time of its start; trees of a rank are in order of entry. Default: that of the previous tree.
+//! - `label`: its known label: 1 or `normal`, -1 or `abnormal`. It is stored for comparison ([`ForestFile::labels`])
+//!   and never used for learning.
 //!
 //! Other fields and empty lines are ignored. Trees may be of any depth. An invalid line is a [`ForestFileError`] with
 //! its number.

@@ -13,7 +13,7 @@ use crate::error::{ForestFileError, TreeFault};
 pub(crate) const FORMATS: [&str; 2] = ["callgrove-forest", "cstree-forest"];
 /// The supported version of the format.
 const VERSION: u64 = 1;
-/// Maximum weight and time of entry.
+/// Maximum weight and absolute time of entry, in ns.
 const MAX_NS: i64 = 1 << 62;
 /// Number of lines between two checks for cancellation.
 const LINES_PER_REPORT: u64 = 256;
@@ -28,7 +28,7 @@ pub struct ForestFileLimits {
 }
 
 impl Default for ForestFileLimits {
-    /// Returns 64 MiB (some 4 million vertices in a tree), and 2^17 names.
+    /// Returns 64 MiB per line (about 4 million vertices in a tree), and 2^17 names.
     fn default() -> Self {
         Self {
             line_bytes: 64 << 20,
@@ -187,10 +187,10 @@ impl ForestReader {
         lines: &mut Lines<R>,
         limits: ForestFileLimits,
     ) -> Result<Self, ForestFileError> {
-        let is_there = lines.advance()?;
+        let has_header = lines.advance()?;
         let line = lines.line;
         let no_header = |cause: String| ForestFileError::NoHeader { line, cause };
-        if !is_there {
+        if !has_header {
             return Err(no_header("the file is empty".to_owned()));
         }
         let header: Header = serde_json::from_slice(&lines.buffer)

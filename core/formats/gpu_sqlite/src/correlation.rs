@@ -1,4 +1,4 @@
-//! Which API call launched work on a GPU, by correlation.
+//! The API calls that launched work on a GPU, by correlation id.
 
 use callgrove_model::TimeNs;
 use callgrove_source::LaneNumber;
@@ -11,7 +11,8 @@ pub(crate) struct ApiCall {
     pub(crate) lane: LaneNumber,
 }
 
-/// The API calls of a process. Correlation ids grow by one with each call, so most are found where they should be.
+/// The API calls of a process. Correlation ids grow by one with each call, so most calls are found at the expected
+/// index.
 #[derive(Default)]
 pub(crate) struct ApiCalls {
     calls: Vec<ApiCall>,

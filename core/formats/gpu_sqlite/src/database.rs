@@ -1,4 +1,4 @@
-//! A file of SQLite, opened for reading only, and bounded in what reading it may cost.
+//! A file of SQLite, opened for reading only, with bounds on the cost of reading it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ const WITH_LOG: u8 = 2;
 /// Length of the header in bytes.
 const HEADER_BYTES: usize = 100;
 
-/// Largest size of a text that a view may make up, or that is a name, in bytes: environments and command lines, with a
+/// Maximum size of a text that a view may make up, or that is a name, in bytes: environments and command lines, with a
 /// margin.
 pub(crate) const MAX_TEXT_BYTES: i32 = 1 << 20;
-/// Largest size of a text in a table, in bytes: a message of a program, of which the beginning becomes a name.
+/// Maximum size of a text in a table, in bytes: a message of a program, of which the beginning becomes a name.
 const MAX_STORED_BYTES: i32 = 64 << 20;
 /// SQLite's limits for one statement.
 const LIMITS: [(Limit, i32); 4] = [
@@ -36,28 +36,29 @@ const LIMITS: [(Limit, i32); 4] = [
 ];
 /// Number of SQLite's virtual machine steps between checks of the budget.
 const STEPS_PER_CHECK: i32 = 1_000;
-/// Checks that a statement may take whatever the size of the file: a tenth of a second.
+/// Number of checks that a statement may take in a file of any size: a tenth of a second.
 const BASE_CHECKS: u64 = 10_000;
 /// Bytes of the file for which a statement may take a further check. A row of a view has more than 100 bytes and takes
 /// some 300 steps.
 const BYTES_PER_CHECK: u64 = 20;
 /// Bytes of the file for which a table or view may have a row. The smallest rows that are read have three numbers.
 const BYTES_PER_ROW: u64 = 8;
-/// Bytes of texts that a table or view may return whatever the size of the file.
+/// Number of bytes of texts that a table or view may return from a file of any size.
 const BASE_TEXT_BYTES: u64 = 64 << 20;
-/// Further ones for each byte of the file. Names of kernels of some thousand bytes are repeated in rows of a hundred.
+/// Number of further bytes of texts for each byte of the file. Names of kernels with thousands of bytes are repeated in
+/// rows of a hundred bytes.
 const TEXT_BYTES_PER_BYTE: u64 = 64;
-/// Largest number of tables and views that are looked at.
+/// Maximum number of tables and views that are looked at.
 const MAX_RELATIONS: usize = 1 << 16;
 
-/// What a name in the schema is.
+/// The kind of a name in the schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
     Table,
     View,
 }
 
-/// Whether rows may be in a log next to the file.
+/// The state of the log next to the file, which may have rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogState {
     /// The file was not written through a log, or the log is merged as far as can be seen.
@@ -143,7 +144,7 @@ impl Database {
         self.connection.set_limit(limit, MAX_TEXT_BYTES).ok();
     }
 
-    /// Returns the size of the file.
+    /// Returns the size of the file in bytes.
     pub(crate) fn num_bytes(&self) -> u64 {
         self.num_bytes
     }
@@ -179,7 +180,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// How to treat a file that ends early or has a damaged schema.
+/// The treatment of a file that ends early or has a damaged schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Damage {
     Refused,

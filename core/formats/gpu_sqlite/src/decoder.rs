@@ -13,7 +13,7 @@ use crate::scan::{ChunkEnd, Scan};
 use crate::tool::ProfilerTool;
 use crate::tool_reader::ToolReader;
 
-/// Number of rows that are read before the caller is asked to go on: some tenths of a second.
+/// Number of rows that are read before control returns to the caller: some tenths of a second.
 const CHUNK_ROWS: u64 = 100_000;
 
 /// A file that is being read.
@@ -25,7 +25,7 @@ pub(crate) struct GpuDecoder {
     /// The index of the table that is being read.
     current: usize,
     assumed: RankId,
-    /// Why the first table that could not be read could not.
+    /// The reason why the first unreadable table could not be read.
     first_fault: Option<String>,
 }
 

@@ -10,7 +10,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
-/// Largest number of ranks that is believed.
+/// Maximum number of ranks that is plausible.
 const MAX_RANKS: u32 = 1 << 24;
 
 /// A rank that an environment states.

@@ -26,7 +26,7 @@ pub enum GpuSqliteError {
          --sys-trace)?"
     )]
     NoEvents,
-    /// Not one row could be read.
+    /// No row could be read.
     #[error("damaged: {0}; copy it again from where it was written, or export it again")]
     Unreadable(String),
 }

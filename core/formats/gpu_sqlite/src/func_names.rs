@@ -10,14 +10,14 @@ use crate::database::{Database, MAX_TEXT_BYTES, Relation};
 
 /// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
 const BLOCK_IDS: i64 = 1024;
-/// Number of bytes that names may have in the smallest file: those that are not in it.
+/// Number of bytes that names may have in the smallest file, which need not contain them.
 const MIN_NAME_BYTES: u64 = 1 << 16;
-/// The name of functions whose names are too many to be those of the file.
+/// The name of functions beyond the names that the file can contain.
 const TOO_MANY_NAMES: &str = "(too many names)";
 /// Part of the names of kernels for messages between two ranks.
 const POINT_TO_POINT: &str = "SendRecv";
 
-/// Where a file keeps its strings.
+/// The location of the strings of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StringTable {
     pub(crate) table: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct FuncNames {
     funcs: HashMap<i64, FuncId>,
     texts: HashMap<i64, Box<str>>,
     blocks: BTreeSet<i64>,
-    /// Whether each function is a kernel of a collective operation.
+    /// For each function, true if it is a kernel of a collective operation.
     are_collective: Vec<bool>,
     /// Number of bytes that further names may have. A view can return more than its file has.
     bytes_left: u64,
@@ -133,7 +133,7 @@ impl FuncNames {
         if database.relations.get(table) != Some(&Relation::Table) {
             return Ok(());
         }
-        // A longer text, such as the output of a program, is no name.
+        // A longer text, such as the output of a program, is not a name.
         let sql = format!(
             "select id, case when octet_length({value}) < {MAX_TEXT_BYTES} then {value} end from {table} \
              where id between ?1 and ?2"

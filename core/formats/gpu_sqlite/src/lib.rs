@@ -16,7 +16,7 @@
 //! | MPI collectives with a communicator of `MPI_COMMUNICATORS` | collectives, numbered by time |
 //! | NCCL and RCCL kernels | collectives of communicator 0, numbered by time on their device |
 //!
-//! Tables and columns differ by version and by what was traced, so the schema is asked for what it has. Of rocpd the
+//! Tables and columns differ by version and by what was traced, so the reader queries the schema for them. Of rocpd the
 //! views are read, since its tables changed between versions 3 and 4.
 //!
 //! A file holds one process or several. Their ranks are those of `MPI_RANKS`, else of the environment variables of the

@@ -25,14 +25,14 @@ pub(crate) struct CallSpan {
     pub(crate) end: Option<TimeNs>,
 }
 
-/// A range that is not of the call stack of a thread.
+/// A range that does not belong to the call stack of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LooseRange {
     span: CallSpan,
     func: FuncId,
 }
 
-/// What a file states about a process.
+/// The facts that a file states about a process.
 #[derive(Default)]
 pub(crate) struct ProcessDetails {
     pub(crate) rank: Option<StatedRank>,
@@ -63,7 +63,7 @@ pub(crate) struct ProfiledProcess {
     synchronizations: Vec<LooseRange>,
 }
 
-/// Largest number of lanes for ranges that overlap. Ranges beyond it share the last one.
+/// Maximum number of lanes for ranges that overlap. Ranges beyond it share the last one.
 const MAX_TRACKS: usize = 64;
 /// Keys of the lanes for ranges: those of a process are below this number.
 const TRACKS_PER_PROCESS: u64 = 1 << 16;
@@ -151,7 +151,7 @@ impl ProfiledProcess {
         }
     }
 
-    /// Adds what is known about the process and its lanes, and which thread is the main one.
+    /// Adds the known facts about the process, its lanes and its main thread.
     fn describe(&mut self, key: ProcessKey) {
         let lanes: Vec<_> = self.events.lanes().collect();
         let threads = lanes.iter().filter_map(|&(lane, key)| match key {

@@ -1,4 +1,4 @@
-//! What the tables of a file build: processes with their lanes, and names.
+//! The run that is built from the tables of a file: processes with their lanes, and names.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::func_names::{FuncNames, StringTable};
 use crate::process::{CallSpan, ProcessKey, ProfiledProcess};
 use crate::rank_choice::{ProcessRanks, RankedProcess};
 
-/// Largest number of processes. Beyond it, events are counted as invalid.
+/// Maximum number of processes. Beyond it, events are counted as invalid.
 const MAX_PROCESSES: usize = 1 << 16;
 
 /// A lane of a process.
@@ -20,7 +20,7 @@ pub(crate) struct LanePlace {
     pub(crate) lane: LaneNumber,
 }
 
-/// What the tables of a file build.
+/// A run under construction.
 pub(crate) struct ProfiledRun {
     pub(crate) names: FuncNames,
     pub(crate) warnings: Warnings,

@@ -1,10 +1,10 @@
-//! Which rank each process of a file is.
+//! The rank of each process of a file.
 
 use callgrove_model::{RankId, WarningKind, Warnings};
 
 use crate::process::{ProcessKey, ProfiledProcess};
 
-/// A process with the rank that it is, or is a helper of.
+/// A process with its rank, or with the rank that it helps.
 pub(crate) struct RankedProcess {
     pub(crate) rank: RankId,
     pub(crate) key: ProcessKey,

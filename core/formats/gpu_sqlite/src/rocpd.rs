@@ -21,7 +21,8 @@ enum RocpdView {
     Copies,
 }
 
-/// What the first columns of each view are. An API call and the work that it launches have the same stack id.
+/// The first columns of each view, with alternative names. An API call and the work that it launches have the same
+/// stack id.
 const COMMON_COLUMNS: [&[&str]; 6] = [
     &["start"],
     &["end"],
@@ -38,7 +39,7 @@ const KERNEL_COLUMNS: [&[&str]; 3] = [
     &["stream_id"],
     &["queue_id"],
 ];
-/// The same of a copy, which has two ends, each with its kind.
+/// The same for a copy, which has two ends, each with its kind.
 const COPY_COLUMNS: [&[&str]; 5] = [
     &["dst_agent_absolute_index", "dst_agent_abs_index"],
     &["stream_id"],
@@ -46,7 +47,7 @@ const COPY_COLUMNS: [&[&str]; 5] = [
     &["src_agent_absolute_index", "src_agent_abs_index"],
     &["dst_agent_type"],
 ];
-/// The type of an agent that is no GPU.
+/// The type of an agent that is not a GPU.
 const CPU: &str = "CPU";
 /// The views in the order in which they are read: calls before the work that they launch.
 const VIEWS: [(&str, RocpdView); 3] = [
@@ -54,7 +55,7 @@ const VIEWS: [(&str, RocpdView); 3] = [
     ("kernels", RocpdView::Kernels),
     ("memory_copies", RocpdView::Copies),
 ];
-/// Largest number of rows of a view about processes, threads or GPUs.
+/// Maximum number of rows of a view about processes, threads or GPUs.
 const MAX_ROWS: u64 = 1 << 20;
 /// The key of the text of a ROCTX range.
 const MESSAGE: &str = "message";
@@ -73,7 +74,7 @@ pub(crate) struct RocpdReader {
 }
 
 impl RocpdReader {
-    /// Where strings are; the views have them already.
+    /// The location of strings; the views contain them already.
     pub(crate) const STRINGS: StringTable = StringTable {
         table: "rocpd_string",
         value: "string",

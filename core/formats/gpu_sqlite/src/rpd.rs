@@ -16,7 +16,7 @@ use crate::tool_reader::ToolReader;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum RpdTable {
     ApiCalls,
-    /// Which API call launched which operation.
+    /// The API call that launched each operation.
     Launches,
     /// Work on a GPU.
     Operations,
@@ -66,7 +66,7 @@ pub(crate) struct RpdReader {
 }
 
 impl RpdReader {
-    /// Where names are.
+    /// The location of names.
     pub(crate) const STRINGS: StringTable = StringTable {
         table: "rocpd_string",
         value: "string",

@@ -1,6 +1,6 @@
 //! The rows of a table or view, in chunks.
 //!
-//! A statement does not outlive a chunk: the next chunk begins after the last row number of the one before. SQLite
+//! A statement does not outlive a chunk: the next chunk begins after the last row number of the previous one. SQLite
 //! finds it in its tree, so a chunk costs no more than its rows.
 
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ pub(crate) struct Scan {
     max_text_bytes: u64,
 }
 
-/// What became of a chunk.
+/// The reason why a chunk ended.
 pub(crate) enum ChunkEnd {
     /// More rows follow.
     More,
@@ -185,7 +185,7 @@ impl Cells<'_> {
         self.row.get_ref(column + 1).unwrap_or(ValueRef::Null)
     }
 
-    /// Returns a whole number, also if it is stored as text or as a real number.
+    /// Returns a whole number, even if it is stored as text or as a real number.
     #[inline]
     pub(crate) fn integer(&self, column: usize) -> Option<i64> {
         match self.value(column) {

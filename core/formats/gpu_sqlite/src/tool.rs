@@ -1,4 +1,4 @@
-//! Which profiler wrote a file, by the names in its schema.
+//! The profiler that wrote a file, by the names in its schema.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) enum ProfilerTool {
     Rpd,
 }
 
-/// Beginnings of the names of tables that only Nsight Systems writes.
+/// Prefixes of the names of tables that only Nsight Systems writes.
 const NSIGHT_PREFIXES: [&str; 5] = [
     "CUPTI_ACTIVITY_KIND_",
     "NVTX_EVENTS",
@@ -25,7 +25,7 @@ const NSIGHT_PREFIXES: [&str; 5] = [
 ];
 /// The table of names in Nsight's files. nvprof, which has tables of the same names, keeps its own elsewhere.
 const NSIGHT_STRINGS: &str = "StringIds";
-/// Beginnings of the names of tables of rocpd from version 3 on; the rest of a name is that of the file.
+/// Prefixes of the names of tables of rocpd from version 3 on; the rest of a name is that of the file.
 const ROCPD_PREFIXES: [&str; 3] = ["rocpd_info_", "rocpd_kernel_dispatch", "rocpd_region"];
 /// Tables of rpd.
 const RPD_TABLES: [&str; 2] = ["rocpd_api", "rocpd_op"];

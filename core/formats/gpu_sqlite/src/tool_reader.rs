@@ -1,4 +1,4 @@
-//! What reads the tables of one profiler.
+//! The interface of a reader of one profiler's tables.
 
 use crate::database::Database;
 use crate::profiled_run::ProfiledRun;
@@ -9,7 +9,7 @@ pub(crate) trait ToolReader: Send {
     /// Returns the tables to read, in their order, after reading small ones about processes and clocks.
     fn begin(&mut self, database: &Database, run: &mut ProfiledRun) -> Vec<Scan>;
 
-    /// Takes in a row of the table at an index of [`ToolReader::begin`]; returns `None` if the row is invalid.
+    /// Processes a row of the table at an index of [`ToolReader::begin`]; returns `None` if the row is invalid.
     fn take(
         &mut self,
         table: usize,
@@ -18,6 +18,6 @@ pub(crate) trait ToolReader: Send {
         run: &mut ProfiledRun,
     ) -> Option<()>;
 
-    /// Adds what follows from all rows.
+    /// Adds the events that follow from all rows together.
     fn finish(&mut self, run: &mut ProfiledRun);
 }

@@ -96,7 +96,7 @@ fn rows_of_equal_ids_of_merged_files_are_all_read() {
 }
 
 #[test]
-fn a_view_without_end_does_not_end_the_reading() {
+fn a_view_with_endless_or_too_many_rows_is_cut_off() {
     for view in [
         "create view kernels as with recursive n(i) as (select 1 union all select i + 1 from n)
             select i as id, i as start, i + 1 as end, 1 as nid, 70 as pid, 'k' as name from n",

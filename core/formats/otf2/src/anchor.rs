@@ -6,7 +6,7 @@
 //! creator · description · …
 //! ```
 //!
-//! Integers are not compressed here. It is written when the archive is closed, so a killed job leaves none.
+//! Integers are not compressed here. The file is written when the archive is closed, so a killed job leaves none.
 //!
 //! Source: OTF2 3.0.2, `src/OTF2_AnchorFile.c`.
 
@@ -17,16 +17,16 @@ use crate::error::Otf2Error;
 pub(crate) const START: u8 = 3;
 /// Number of bytes that distinguish an anchor file.
 pub(crate) const PROBE_BYTES: usize = 7;
-/// The sizes that chunks may have, in bytes.
+/// The valid sizes of chunks, in bytes.
 const CHUNK_BYTES: std::ops::RangeInclusive<u64> = 256 * 1024..=16 * 1024 * 1024;
-/// The only substrate that is read: files of their own.
+/// The only supported substrate: plain files.
 const POSIX: u8 = 1;
-/// The only compression that is read: none.
+/// The only supported compression: none.
 const UNCOMPRESSED: u8 = 1;
-/// The trace format that is read.
+/// The supported trace format.
 const TRACE_FORMAT: u8 = 2;
 
-/// The contents of an anchor file that matter.
+/// The relevant contents of an anchor file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Anchor {
     /// Size of a chunk of events, in bytes.

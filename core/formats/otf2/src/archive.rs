@@ -1,4 +1,4 @@
-//! An archive: its definitions, and where the files of its locations are.
+//! An archive: its definitions, and the files of its locations.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::definitions::Definitions;
 use crate::error::Otf2Error;
 use crate::processes::{CommunicatorRanks, Otf2Process, processes};
 
-/// Largest part of an anchor file that is read, in bytes.
+/// Maximum number of bytes that are read of an anchor file.
 const ANCHOR_BYTES: usize = 1 << 16;
 /// Extension of files of events.
 const EVENTS: &str = "evt";
 
-/// An archive, opened.
+/// An open archive.
 pub(crate) struct Archive {
     input: Input,
     /// The folder with the files of locations.
@@ -23,6 +23,7 @@ pub(crate) struct Archive {
     pub(crate) anchor: Anchor,
     pub(crate) definitions: Definitions,
     pub(crate) processes: Vec<Otf2Process>,
+    /// The ranks that each communicator consists of, which determine the partners of messages.
     pub(crate) partners: CommunicatorRanks,
 }
 
@@ -33,7 +34,7 @@ impl Archive {
             path: input.path().to_owned(),
             source: Box::new(error),
         };
-        if is_killed(input) {
+        if lacks_anchor(input) {
             return Err(invalid(Otf2Error::Killed));
         }
         let anchor = Anchor::read(&input.first_bytes(ANCHOR_BYTES)).map_err(invalid)?;
@@ -73,13 +74,14 @@ impl Archive {
 /// Returns whether an input is an archive, or the folder of one that was never closed.
 pub(crate) fn is_archive(input: &Input) -> bool {
     if input.is_folder() {
-        return is_killed(input);
+        return lacks_anchor(input);
     }
     input.has_extension("otf2") || is_anchor(&input.first_bytes(crate::anchor::PROBE_BYTES))
 }
 
-/// Returns whether a folder has files of events, but no anchor next to it.
-fn is_killed(input: &Input) -> bool {
+/// Returns whether an input is a folder with files of events, but without an anchor file next to it: the program ended
+/// before it closed the archive.
+fn lacks_anchor(input: &Input) -> bool {
     let is_events = |entry: &Input| {
         let stem = entry.path().file_stem().and_then(OsStr::to_str);
         let is_number = stem.is_some_and(|stem| stem.bytes().all(|byte| byte.is_ascii_digit()));

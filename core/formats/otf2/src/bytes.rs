@@ -17,7 +17,7 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// ByteReader that are read from their beginning. Each method returns `None` if they end early or are not valid.
+/// Bytes that are read from their beginning. Each method returns `None` if they end early or are invalid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
@@ -57,7 +57,7 @@ impl<'a> ByteReader<'a> {
         Some(first)
     }
 
-    /// Returns the next `num_bytes` bytes as values of their own.
+    /// Returns the next `num_bytes` bytes as a separate reader.
     #[inline]
     pub(crate) fn take(&mut self, num_bytes: usize) -> Option<Self> {
         let (taken, rest) = self.bytes.split_at_checked(num_bytes)?;
@@ -111,7 +111,7 @@ impl<'a> ByteReader<'a> {
         Some(self.u64()?.cast_signed())
     }
 
-    /// Returns a text up to its NUL. What is not UTF-8 in it is replaced.
+    /// Returns a text up to its NUL. Bytes that are not UTF-8 are replaced.
     pub(crate) fn text(&mut self) -> Option<String> {
         let end = self.bytes.iter().position(|byte| *byte == 0)?;
         let text = String::from_utf8_lossy(&self.bytes[..end]).into_owned();

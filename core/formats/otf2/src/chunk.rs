@@ -5,7 +5,7 @@
 //! rest of a chunk.
 //!
 //! A record is its kind, its length (one byte, or 255 and eight bytes) and its values. Later versions append values,
-//! so a reader continues at the end of the record, whatever it has read of it. Ten kinds of events have no length, but
+//! so a reader continues at the end of the record, however much of it was read. Ten kinds of events have no length, but
 //! one compressed value.
 //!
 //! Source: OTF2 3.0.2, `src/OTF2_Buffer.c`, `src/OTF2_EvtReader.c`.
@@ -91,8 +91,8 @@ impl<R: Read> Chunks<R> {
         self.read_on(0)
     }
 
-    /// Reads the next piece of the chunk after the last `num_kept` bytes, which are kept. Returns false at the end of the
-    /// chunk.
+    /// Reads the next piece of the chunk after the last `num_kept` bytes, which are kept. Returns false at the end of
+    /// the chunk.
     pub(crate) fn read_on(&mut self, num_kept: usize) -> io::Result<bool> {
         let num_passed = self.buffer.len().saturating_sub(num_kept);
         self.buffer.drain(..num_passed);

@@ -12,7 +12,7 @@ use crate::error::Otf2Error;
 /// The paradigm of MPI.
 const MPI: u8 = 4;
 
-/// The definitions that matter here, by id.
+/// The relevant definitions, by id.
 #[derive(Default, Debug)]
 pub(crate) struct Definitions {
     pub(crate) clock: ClockProperties,
@@ -96,7 +96,7 @@ struct MetricMember {
     unit: u32,
 }
 
-/// The types of groups that matter here.
+/// The relevant types of groups.
 pub(crate) mod group_type {
     /// The locations of a paradigm, in the order of its ranks.
     pub(crate) const COMM_LOCATIONS: u8 = 4;
@@ -140,7 +140,7 @@ impl Definitions {
         }
     }
 
-    /// Takes in one record; `None` if it is damaged.
+    /// Processes one record; `None` if it is damaged.
     fn take_in(&mut self, kind: u8, mut values: ByteReader<'_>) -> Option<()> {
         let it = &mut values;
         match kind {
@@ -283,7 +283,7 @@ impl Definitions {
     /// Returns the name of the host of a process: of the nearest node of the system tree with the class `node`.
     pub(crate) fn host(&self, process: u32) -> Option<&str> {
         let mut next = self.location_groups.get(&process)?.node;
-        // A damaged tree may have circles.
+        // A damaged tree may have cycles.
         for _ in 0..self.nodes.len() {
             let node = self.nodes.get(&next)?;
             if self.text(node.class) == Some("node") {

@@ -30,7 +30,7 @@ pub(crate) enum Event<'a> {
     Metric(u32, MetricValues<'a>),
     /// The program, and its arguments.
     Program(u32, Vec<u32>),
-    /// An event of no use here.
+    /// An event that is ignored.
     Other,
 }
 
@@ -105,7 +105,7 @@ fn envelope(values: &mut ByteReader<'_>) -> Option<Envelope> {
     })
 }
 
-/// Returns the value of a metric as a whole number from 0 on; `None` for a negative one.
+/// Returns the value of a metric as a whole number of at least 0; `None` for a negative one.
 pub(crate) fn metric_value(value_type: u8, bits: u64) -> Option<u64> {
     /// Types from the shortest to the longest signed integer.
     const SIGNED: std::ops::RangeInclusive<u8> = 5..=8;

@@ -7,11 +7,11 @@
 //! NAME/LOCATION.evt ─ chunks ─ records ──────────────────────────┘
 //! ```
 //!
-//! Read are calls, messages, collectives, metrics, flushes of the tracer's buffers, hosts and command lines. Calls by calling context
-//! are those of the context's region. Not read are requests, one-sided communication, tasks, samples and
-//! parameters.
+//! The reader supports calls, messages, collectives, metrics, flushes of the tracer's buffers, hosts and command lines.
+//! Calls by calling context are those of the context's region. It ignores requests, one-sided communication, tasks,
+//! samples and parameters.
 //!
-//! A rank is the position of a location among those of MPI, or without MPI the order of the processes. CommunicatorRanks in
+//! A rank is the position of a location among those of MPI, or without MPI the order of the processes. Partners in
 //! communicators become ranks of the run, and the number of the communicator is in the upper half of the tag. Times
 //! are corrected by the clock offsets that the tracer measured.
 //!

@@ -1,4 +1,5 @@
-//! The definitions of one location, `NAME/LOCATION.def`: how its ids map to those of the run, and how its clock differs.
+//! The definitions of one location, `NAME/LOCATION.def`: how its ids map to those of the run, and how its clock
+//! differs.
 //!
 //! Source: OTF2 3.0.2, `src/otf2_id_map.c`, `src/OTF2_IdMap.c`, `src/otf2_archive_location.c`.
 
@@ -11,7 +12,7 @@ use crate::bytes::ByteReader;
 use crate::chunk::{Chunks, Record, Records};
 use crate::definitions::ClockProperties;
 
-/// Largest id of a table that is kept as a list; larger ones are kept in a map.
+/// Maximum id of a table that is kept as a list; larger ones are kept in a map.
 const MAX_LISTED: usize = 1 << 16;
 
 /// The ids of one kind of definitions in a location's events, and those of the run. An id without an entry is one of

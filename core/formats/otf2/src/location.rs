@@ -18,7 +18,7 @@ pub(crate) struct LocationReader {
     pub(crate) definitions: LocalDefinitions,
     pub(crate) clock: LocationClock,
     chunks: Chunks<BufReader<Box<dyn FileReader>>>,
-    /// Whether the current chunk may have more records.
+    /// True if the current chunk may have more records.
     is_in_chunk: bool,
     /// Number of events of it that are still to come, if its head states their number.
     num_expected: Option<u64>,
@@ -30,11 +30,11 @@ pub(crate) struct LocationReader {
     time: TimeNs,
 }
 
-/// Why a location stopped delivering events.
+/// The reason why a location stopped delivering events.
 pub(crate) enum Pause {
     /// Its next event is later than allowed.
     Later(TimeNs),
-    /// The receiver has enough.
+    /// The receiver asked to stop.
     Full(TimeNs),
     /// It has no more events.
     End,
@@ -70,7 +70,7 @@ impl LocationReader {
         self.chunks.num_bytes_read
     }
 
-    /// Passes events up to time `until` to `take`, which returns false when it has enough, and damage to `damaged`.
+    /// Passes events up to time `until` to `take`, which returns false to stop, and damage to `damaged`.
     pub(crate) fn deliver(
         &mut self,
         until: TimeNs,
@@ -138,7 +138,7 @@ impl LocationReader {
         }
     }
 
-    /// Takes in the head of a chunk.
+    /// Processes the head of a chunk.
     fn begin_chunk(&mut self, mut damaged: impl FnMut(DamagedChunk)) {
         let records = Records::of_chunk(self.chunks.bytes());
         self.is_in_chunk = records.is_some();

@@ -1,4 +1,4 @@
-//! What an archive states about a process.
+//! Metadata that an archive states about a process.
 
 use callgrove_model::{Metadata, ProgramId, Property, RankId, ThreadId};
 
@@ -6,7 +6,7 @@ use crate::archive::Archive;
 use crate::local_definitions::IdMap;
 use crate::processes::{Otf2Process, STREAM};
 
-/// Returns what the definitions state of a process: its host, and which threads are streams of a GPU.
+/// Returns the metadata in the definitions of a process: its host, and the threads that are streams of a GPU.
 pub(crate) fn of_process(archive: &Archive, process: &Otf2Process) -> Vec<Metadata> {
     let definitions = &archive.definitions;
     // TAU numbers a node for each process, whatever host it is on.
@@ -50,7 +50,7 @@ fn entry(rank: RankId, thread: ThreadId, property: Property, value: String) -> M
     }
 }
 
-/// Returns what the start of the program states.
+/// Returns the metadata that the start of the program states.
 pub(crate) fn of_program(
     archive: &Archive,
     strings: &IdMap,

@@ -1,4 +1,4 @@
-//! What the events of a process build: names, counters, and messages that were probed.
+//! The state that the events of a process build: names, counters, and messages that were probed.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::metadata::of_program;
 /// Width of the tag below the number of its communicator, in bits.
 const TAG_BITS: u32 = 32;
 
-/// What the events of a process build.
+/// The state that the events of a process build.
 #[derive(Default)]
 pub(crate) struct ProcessState {
     pub(crate) functions_only: bool,
@@ -24,7 +24,7 @@ pub(crate) struct ProcessState {
     pub(crate) counter_names: NameTable<CounterId>,
     /// Functions by region of the run.
     functions: BTreeMap<u32, FuncId>,
-    /// Functions by location and its own id, for short.
+    /// Functions by location and its own id, as a faster lookup.
     pub(crate) by_local_id: Vec<Vec<Option<FuncId>>>,
     /// The counters of a metric, and of a location that samples it.
     counters: BTreeMap<(u32, Option<u64>), Vec<CounterId>>,
@@ -39,10 +39,10 @@ pub(crate) struct ProcessState {
     pub(crate) warnings: Warnings,
 }
 
-/// Largest id of a location that has an entry in a list.
+/// Maximum id of a location that has an entry in a list.
 const MAX_LISTED: usize = 1 << 16;
 
-/// Where an event is.
+/// The position of an event.
 pub(crate) struct EventPlace<'a> {
     pub(crate) archive: &'a Archive,
     pub(crate) definitions: &'a LocalDefinitions,
@@ -128,7 +128,8 @@ impl ProcessState {
         }
     }
 
-    /// Adds a collective, which is the next of its communicator: all members make the same collectives in the same order.
+    /// Adds a collective, which is the next of its communicator: all members make the same collectives in the same
+    /// order.
     fn push_collective(&mut self, local: u32, place: &EventPlace<'_>, batch: &mut StepBatch) {
         let communicator = place.definitions.communicators.global(local);
         let Some(key) = place.archive.partners.key(communicator, place.rank) else {

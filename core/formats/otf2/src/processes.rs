@@ -1,4 +1,4 @@
-//! The processes of an archive: their ranks, their threads, and the partners that ranks of communicators mean.
+//! The processes of an archive: their ranks, their threads, and the run's ranks of the members of communicators.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ pub(crate) fn processes(definitions: &Definitions) -> Vec<Otf2Process> {
     (0..).zip(order).map(process).collect()
 }
 
-/// The ranks that partners in communicators mean.
+/// The ranks of the run for the members of all communicators.
 #[derive(Debug, Default)]
 pub(crate) struct CommunicatorRanks {
     of_communicator: BTreeMap<u32, Members>,
@@ -122,7 +122,7 @@ impl CommunicatorRanks {
         Self { of_communicator }
     }
 
-    /// Returns what identifies a communicator in the whole run; `None` if it is not defined. Each process has its own
+    /// Returns the identity of a communicator in the whole run; `None` if it is not defined. Each process has its own
     /// communicator with itself alone.
     pub(crate) fn key(&self, communicator: u32, own: RankId) -> Option<u64> {
         let members = self.of_communicator.get(&communicator)?;
@@ -134,7 +134,7 @@ impl CommunicatorRanks {
         Some(alone << 32 | u64::from(members.number))
     }
 
-    /// Returns the number of a communicator, and the rank of the run that a rank in it is, as process `own` sees it.
+    /// Returns the number of a communicator, and the rank of the run for a rank in it, as process `own` sees it.
     pub(crate) fn find(&self, communicator: u32, rank: u32, own: RankId) -> (u32, RankId) {
         let Some(members) = self.of_communicator.get(&communicator) else {
             return (0, RankId(rank));

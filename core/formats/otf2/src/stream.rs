@@ -20,7 +20,7 @@ use crate::metadata::of_process;
 use crate::process_state::{EventPlace, ProcessState};
 use crate::processes::{METRIC, Otf2Process};
 
-/// Number of function events in a step. It is fixed, so that the labels of executions are.
+/// Number of function events in a step. It is fixed, so that the labels of executions do not change.
 const STEP_EVENTS: u32 = 1 << 16;
 
 /// An open process.

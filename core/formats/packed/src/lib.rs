@@ -38,7 +38,7 @@ const LANE: u8 = 3;
 const FIRST_LINE: &str = "callgrove-trace ";
 /// Version that this program writes, and the newest that it reads.
 const VERSION: u32 = 1;
-/// Largest length of the first line.
+/// Maximum length of the first line.
 const MAX_LINE_BYTES: usize = 40;
 
 /// An error in a trace file.

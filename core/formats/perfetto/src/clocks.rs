@@ -1,4 +1,4 @@
-//! The clocks of a trace, and how times of one become times of another.
+//! The clocks of a trace, and conversion of times between them.
 //!
 //! A snapshot has the readings of several clocks at one moment. Between two snapshots a clock is interpolated; before
 //! the first and after the last it runs as fast as the other.
@@ -11,17 +11,17 @@ use crate::proto::{BadField, FieldValue, FieldWalk};
 
 /// The clock that has times since the epoch.
 pub(crate) const REALTIME: u64 = 1;
-/// The clock of times in events that state microseconds, as old writers have them.
+/// The clock of times in events of old writers, which state microseconds.
 pub(crate) const MONOTONIC: u64 = 3;
 /// The clock of times without a stated clock.
 pub(crate) const BOOTTIME: u64 = 6;
-/// The first clock that is of one sequence.
+/// The first clock that belongs to one sequence.
 const FIRST_OF_SEQUENCE: u64 = 64;
-/// The last clock that is of one sequence.
+/// The last clock that belongs to one sequence.
 const LAST_OF_SEQUENCE: u64 = 127;
-/// Largest number of clocks of a trace. The system has ten, and each device one.
+/// Maximum number of clocks of a trace. The system has ten, and each device one.
 const MAX_CLOCKS: usize = 64;
-/// Largest number of snapshots that are kept. The tracer takes one each ten seconds.
+/// Maximum number of snapshots that are kept. The tracer takes one each ten seconds.
 const MAX_SNAPSHOTS: usize = 100_000;
 
 /// A time as its packet states it: nanoseconds of a clock of the trace.
@@ -66,13 +66,13 @@ pub(crate) struct TraceClocks {
     last: Option<u64>,
 }
 
-/// A way from one clock to another: the readings of both, in order, for each clock on the way.
+/// A path from one clock to another: the readings of both, in order, for each clock on the path.
 #[derive(Debug, Default)]
 pub(crate) struct ClockPath {
     hops: Vec<Vec<(i64, i64)>>,
 }
 
-/// Returns whether a clock is of one sequence.
+/// Returns whether a clock belongs to one sequence.
 pub(crate) fn is_of_sequence(clock: u64) -> bool {
     (FIRST_OF_SEQUENCE..=LAST_OF_SEQUENCE).contains(&clock)
 }
@@ -97,7 +97,7 @@ impl SequenceClock {
 }
 
 impl TraceClocks {
-    /// Takes in a snapshot, and gives a sequence its clocks.
+    /// Processes a snapshot, and gives a sequence its clocks.
     ///
     /// # Errors
     /// [`BadField`].
@@ -144,7 +144,8 @@ impl TraceClocks {
         self.known.contains(&clock) || (self.known.len() < MAX_CLOCKS && self.known.insert(clock))
     }
 
-    /// Returns the time of a packet that states `units` of a clock of the trace, or `None` if there are too many clocks.
+    /// Returns the time of a packet that states `units` of a clock of the trace, or `None` if there are too many
+    /// clocks.
     #[inline]
     pub(crate) fn at(&mut self, clock: u64, units: i64) -> Option<ClockStamp> {
         if self.last != Some(clock) {
@@ -167,10 +168,10 @@ impl TraceClocks {
         self.primary.unwrap_or(BOOTTIME)
     }
 
-    /// Returns the way from a clock to times since the epoch if a snapshot has these, else to the primary clock; the
-    /// times stay as they are if the snapshots know no way. A way to times since the epoch ends with one constant, so that
-    /// durations are those of the primary clock. `first` is a time of the trace: a writer that states times since the epoch
-    /// as those of another clock is recognized by it.
+    /// Returns the path from a clock to times since the epoch if a snapshot has these, else to the primary clock; the
+    /// times are unchanged if the snapshots give no path. A path to times since the epoch ends with one constant, so
+    /// that durations are those of the primary clock. `first` is a time of the trace: a writer that states times since
+    /// the epoch as those of another clock is recognized by it.
     pub(crate) fn path_from(&self, clock: u64, first: Option<ClockStamp>) -> ClockPath {
         if clock == REALTIME {
             return ClockPath::default();
@@ -189,7 +190,7 @@ impl TraceClocks {
         path
     }
 
-    /// Returns the shortest way from one clock to another.
+    /// Returns the shortest path from one clock to another.
     fn path(&self, from: u64, to: u64) -> Option<ClockPath> {
         let mut before = BTreeMap::from([(from, from)]);
         let mut next = VecDeque::from([from]);
@@ -239,7 +240,7 @@ fn has(snapshot: &[(u64, i64)], clock: u64) -> bool {
 }
 
 impl ClockPath {
-    /// Returns the time at the end of the way, in nanoseconds.
+    /// Returns the time at the end of the path, in nanoseconds.
     pub(crate) fn apply(&self, time_ns: i64) -> i64 {
         self.hops
             .iter()

@@ -45,7 +45,7 @@ pub(crate) struct TraceDecoder {
 }
 
 impl TraceDecoder {
-    /// Opens a file whose rank is `of_file` if it states none.
+    /// Opens a file. Its rank is `of_file` unless it states one.
     pub(crate) fn open(input: &Input, of_file: RankId) -> Result<Self, SourceError> {
         let num_file_bytes = input.num_bytes()?;
         let file = input.open()?;
@@ -143,7 +143,7 @@ impl FileDecoder for TraceDecoder {
     }
 }
 
-/// Takes in the packets in the packet at `offset` bytes. Those that these hold in turn are left out.
+/// Processes the packets in the packet at `offset` bytes. Those that these hold in turn are left out.
 fn take_packed(inner: PackedPackets<'_>, offset: u64, state: &mut TraceState, num_left: &mut u64) {
     let is_whole = match inner {
         PackedPackets::Deflated(bytes) => {

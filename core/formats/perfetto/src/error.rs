@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// The reason why a trace cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PerfettoError {
-    /// It was recorded by other means than track events.
+    /// It contains no track events, but other kinds of records.
     #[error(
         "it has no track events, so there are no calls to show (it has {num_packets} packets of other kinds, such as \
          scheduling); record it with the track_event data source, as the Perfetto SDK, TAU and rocprofv3 do: {}",

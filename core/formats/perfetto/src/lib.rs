@@ -1,5 +1,5 @@
-//! Perfetto's traces (`.pftrace`, `.perfetto-trace`, `.proto`) as TAU, rocprofv3, rocprofiler-systems and the Perfetto SDK write
-//! them, read without generated code, so also in a browser.
+//! Perfetto's traces (`.pftrace`, `.perfetto-trace`, `.proto`) as TAU, rocprofv3, rocprofiler-systems and the Perfetto
+//! SDK write them, read without generated code, so also in a browser.
 //!
 //! ```text
 //! file (gzip) ─ PacketReader ─ TracePacket ─ Sequence (names, defaults, clocks) ─ TrackEvent ─ TraceRecorder (tracks)
@@ -7,14 +7,15 @@
 //!                                              OrderingStream ─ ranks and lanes ─ clocks joined ┘
 //! ```
 //!
-//! A trace is a sequence of packets. Track events are read: slices as calls, counters, flows between ranks as messages,
-//! flows to tracks of a GPU as launches, and the messages, user events and metadata that TAU states. Not read are other
-//! packets (scheduling, memory, logs), annotations, categories, states, thread times and call stacks.
+//! A trace is a sequence of packets. The reader uses track events: slices as calls, counters, flows between ranks as
+//! messages, flows to tracks of a GPU as launches, and the messages, user events and metadata that TAU states. It
+//! ignores other packets (scheduling, memory, logs), annotations, categories, states, thread times and call stacks.
 //!
-//! What a sequence of packets refers to (names, defaults, clocks) is its own, and is lost if the tracer drops packets; then
-//! packets are counted and left out until the sequence begins again.
+//! Each sequence of packets has its own names, defaults and clocks, to which its packets refer. If the tracer drops
+//! packets, these are lost, and further packets are counted and left out until the sequence begins again.
 //!
-//! Layouts: `protos/perfetto/trace` of Perfetto; conventions: the sources that `tracks/lanes.rs` and `sequence/conventions.rs` name.
+//! Layouts: `protos/perfetto/trace` of Perfetto; conventions: the sources that `tracks/lanes.rs` and
+//! `sequence/conventions.rs` name.
 
 #![warn(
     clippy::cast_possible_truncation,

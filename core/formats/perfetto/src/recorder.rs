@@ -1,4 +1,4 @@
-//! What the events of a trace add up to, whatever sequence they are from.
+//! The tracks, names and warnings that the events of all sequences of a trace build.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -85,7 +85,7 @@ impl TrackSample {
 /// The open slices of one asynchronous activity: function and beginning, outermost first.
 type OpenSlices = Vec<(u32, ClockStamp)>;
 
-/// All that was read.
+/// Everything that was read.
 #[derive(Debug, Default)]
 pub(crate) struct TraceRecorder {
     pub(crate) names: NameTable<FuncId>,
@@ -101,7 +101,7 @@ pub(crate) struct TraceRecorder {
     pub(crate) host: Option<String>,
     /// Keys and values that TAU states, with the track of the thread.
     pub(crate) metadata: Vec<(usize, String, String)>,
-    /// What a file that Callgrove wrote states about lanes.
+    /// The facts about lanes in a file that Callgrove wrote.
     pub(crate) own_facts: Vec<OwnFact>,
     /// The first time of an event.
     pub(crate) first: Option<ClockStamp>,
@@ -111,7 +111,7 @@ pub(crate) struct TraceRecorder {
 }
 
 impl TraceRecorder {
-    /// Returns the function of a name. What is not UTF-8 in it is replaced and counted.
+    /// Returns the function of a name. Bytes that are not UTF-8 are replaced and counted.
     pub(crate) fn func(&mut self, name: &[u8]) -> u32 {
         let known = std::str::from_utf8(name).ok();
         let id = known.and_then(|name| self.names.get(name));

@@ -29,7 +29,7 @@ pub struct TauFormat {
 pub struct TauPart {
     path: PathBuf,
     format: TauFormat,
-    /// Whether the guard read the stream without harm.
+    /// True once the guard has read the stream without a crash.
     is_checked: AtomicBool,
 }
 

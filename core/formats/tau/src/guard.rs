@@ -217,7 +217,7 @@ pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2E
     let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());
     limit_this_process(limits.cpu, num_bytes);
     let read = || {
-        // An error in another array ends a reader of all arrays, but a reader of functions only goes on beyond it.
+        // An error in another array ends a reader of all arrays, but a reader of functions only continues after it.
         for functions_only in [true, false] {
             match read_edges(path, functions_only, adios2) {
                 Err(TauError::Fatal { how, .. }) => eprintln!("{how}"),

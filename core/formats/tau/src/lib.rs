@@ -19,7 +19,7 @@
 
 mod adios2;
 mod error;
-mod expected;
+mod expected_streams;
 mod format;
 mod guard;
 #[cfg(unix)]
@@ -33,7 +33,7 @@ mod replay;
 
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TauError;
-pub use expected::expected_streams;
+pub use expected_streams::expected_streams;
 pub use format::{TauFormat, TauPart};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;

@@ -39,13 +39,13 @@ impl CallStackBuilder {
         }
     }
 
-    /// Takes in the function events of a step.
+    /// Processes the function events of a step.
     pub fn extend(&mut self, events: &[FuncEvent], step: StepId, warnings: &mut Warnings) {
         self.take_in(events, step, warnings, |_, _| {}, |_| {});
     }
 
-    /// Takes in the function events of a step, and passes each execution that ends to `ended`. `assign` gets each event
-    /// with the calls that are open before it. Returns the newest event after the first of these events.
+    /// Processes the function events of a step, and passes each execution that ends to `ended`. `assign` gets each
+    /// event with the calls that are open before it. Returns the newest event after the first of these events.
     pub(crate) fn take_in(
         &mut self,
         events: &[FuncEvent],
@@ -103,7 +103,7 @@ impl CallStackBuilder {
         waiting.assign_rest(top(&self.open));
     }
 
-    /// Takes in the messages and counter samples whose execution is known.
+    /// Processes the messages and counter samples whose execution is known.
     pub(crate) fn take_assigned(&mut self, waiting: &mut WaitingEvents) {
         waiting.move_assigned(&mut self.comms, &mut self.counters);
     }

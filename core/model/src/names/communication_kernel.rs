@@ -1,26 +1,29 @@
 //! Names of the kernels by which GPUs communicate.
 
-/// Beginnings of the names of kernels of NCCL and RCCL, after an optional return type.
-const LIBRARIES: [&str; 2] = ["nccl", "rccl"];
-/// A word of the names of their kernels. Without it, a name is that of a function of the host.
+/// Prefixes of the names of NCCL's and RCCL's functions and kernels, after an optional return type.
+const LIBRARY_PREFIXES: [&str; 2] = ["nccl", "rccl"];
+/// The part of `Kernel` and `kernel` that does not depend on case. Of the names with a library's prefix, those without
+/// it are functions of the host.
 const KERNEL: &str = "ernel";
-/// The beginning of the names of the kernels of RCCL's older releases.
-const FUNCTION: &str = "ncclFunction";
-/// The beginning of the names of kernels of oneCCL.
-const ONECCL: &str = "oneccl_";
-/// What precedes the operation in the names of NCCL from 2.7 on.
-const BEFORE_OPERATION: [&str; 3] = ["Dev", "Kernel", "_"];
+/// Prefix of the kernels of older releases of RCCL, whose names do not contain [`KERNEL`].
+const OLD_RCCL_PREFIX: &str = "ncclFunction";
+/// Prefix of the kernels of oneCCL.
+const ONECCL_PREFIX: &str = "oneccl_";
+/// The parts between the library's prefix and the operation, in order; NCCL uses them since 2.7.
+const PARTS_BEFORE_OPERATION: [&str; 3] = ["Dev", "Kernel", "_"];
 
-/// Returns the operation of a kernel of NCCL, RCCL or oneCCL as its name has it, or `None` for other names:
-/// `AllReduce_Sum_f32_RING_LL` of `ncclDevKernel_AllReduce_Sum_f32_RING_LL`.
+/// Returns the operation in the name of a kernel of NCCL, RCCL or oneCCL, such as `AllReduce_Sum_f32_RING_LL` for
+/// `ncclDevKernel_AllReduce_Sum_f32_RING_LL`; `None` for other names.
 pub fn communication_kernel(name: &str) -> Option<&str> {
     let name = name.strip_prefix("void ").unwrap_or(name);
-    if let Some(operation) = name.strip_prefix(ONECCL) {
+    if let Some(operation) = name.strip_prefix(ONECCL_PREFIX) {
         return Some(operation);
     }
-    let is_kernel = name.contains(KERNEL) || name.starts_with(FUNCTION);
-    let mut operation = LIBRARIES.iter().find_map(|it| name.strip_prefix(it))?;
-    for part in BEFORE_OPERATION {
+    let is_kernel = name.contains(KERNEL) || name.starts_with(OLD_RCCL_PREFIX);
+    let mut operation = LIBRARY_PREFIXES
+        .iter()
+        .find_map(|it| name.strip_prefix(it))?;
+    for part in PARTS_BEFORE_OPERATION {
         operation = operation.strip_prefix(part).unwrap_or(operation);
     }
     is_kernel.then_some(operation)

@@ -120,7 +120,7 @@ fn without_arguments(signature: &str) -> &str {
     }
 }
 
-/// Returns whether a name goes on after a bracket, as names of Python do: `enumerate(DataLoader)#_Iter.__next__` and
+/// Returns whether a name continues after a bracket, as names of Python do: `enumerate(DataLoader)#_Iter.__next__` and
 /// `module.py(12): forward`.
 fn goes_on(rest: &str) -> bool {
     rest.starts_with('#') || rest.starts_with(": ")

@@ -1,5 +1,5 @@
-//! The server's side of claims over the network: a claim lasts as long as its holder sends heartbeats. A holder that has
-//! been silent may not know that another client has its rank; its writes are refused.
+//! The server's side of claims over the network: a claim lasts as long as its holder sends heartbeats. A holder that
+//! has been silent may not know that another client has its rank; its writes are refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::{proto, wire};
 
 /// A holder that is silent for this time loses its claim.
 const LEASE: Duration = Duration::from_secs(15);
-/// Number of ranks from which on the last leases of released ranks are forgotten, so that memory is bounded.
+/// Maximum number of ranks whose last leases are remembered. Beyond it, those of released ranks are forgotten.
 const MAX_REMEMBERED_LEASES: usize = 1 << 17;
 
 /// Program and rank.

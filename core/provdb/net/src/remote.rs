@@ -25,7 +25,7 @@ const MAX_KEYS: usize = 1 << 12;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection without a ping reply for this time is broken.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a call is retried while the server is away.
+/// Timeout of the retries of a call while the server is unreachable.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause before the first retry; it doubles up to the maximum.
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -93,7 +93,7 @@ impl RemoteStore {
         Ok(store)
     }
 
-    /// Calls the server, and retries while it is away, for at most `retry_for`.
+    /// Calls the server, and retries for at most `retry_for` while it is unreachable.
     fn call<T>(
         &self,
         retry_for: Duration,

@@ -1,4 +1,4 @@
-//! Filters and orders as text, which parses back to the same value: the form in which they are sent to a server.
+//! Filters and sort keys as text, which parses back to the same value: the form in which they are sent to a server.
 
 use std::fmt;
 

@@ -23,12 +23,12 @@ use support::execution;
 /// Set for a child process: the URL of the server.
 const CHILD_URL: &str = "PROVDB_HOSTILE_TEST_URL";
 /// Runs for minutes, without memory.
-const ENDLESS: &str =
+const SLOW_QUERY: &str =
     "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
 /// Locked by each test, since the memory limit of a statement counts the growth of the whole process.
 static PROCESS: Mutex<()> = Mutex::new(());
-/// Far below the time limit of a statement.
-const SOON: Duration = Duration::from_secs(10);
+/// Maximum time of a prompt answer, far below the time limit of a statement.
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 struct Served {
     runtime: Runtime,
@@ -110,7 +110,7 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
         let statements: Vec<_> = (0..4)
             .map(|_| {
                 let mut client = server.client();
-                scope.spawn(move || client.find_plain_sql(ENDLESS))
+                scope.spawn(move || client.find_plain_sql(SLOW_QUERY))
             })
             .collect();
         thread::sleep(Duration::from_millis(300));
@@ -127,7 +127,7 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
         );
         assert!(reader.state("none").expect("read").is_none());
         println!("the longest write took {longest:?} alongside four slow statements");
-        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        assert!(start.elapsed() < PROMPT_TIMEOUT, "{:?}", start.elapsed());
         assert!(statements.iter().all(|it| !it.is_finished()));
         // Closing the server ends the statements.
         server.store.stop_reading();
@@ -142,9 +142,9 @@ fn a_slow_statement_delays_neither_writes_nor_queries() {
     }
     drop((writer, reader));
     let start = Instant::now();
-    server.runtime.shutdown_timeout(SOON);
+    server.runtime.shutdown_timeout(PROMPT_TIMEOUT);
     server.store.close();
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    assert!(start.elapsed() < PROMPT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_statement_ends_when_its_client_goes() {
         let mut client = RemoteStore::open(url, AccessMode::ReadWrite, &RemoteOptions::default())
             .expect("opened");
         println!("\nasking");
-        client.find_plain_sql(ENDLESS).expect_err("it is killed");
+        client.find_plain_sql(SLOW_QUERY).expect_err("it is killed");
         return;
     }
     let _alone = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +182,7 @@ fn a_statement_ends_when_its_client_goes() {
         client.find_plain_sql("select 1").expect("read").rows.len(),
         1
     );
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    assert!(start.elapsed() < PROMPT_TIMEOUT, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn shards_hold_the_ranks_in_turn() {
 }
 
 #[test]
-fn another_number_of_shards_is_refused_and_none_adopts() {
+fn a_different_number_of_shards_is_refused_and_no_number_takes_the_existing_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let reopen = |mode, asked| SqliteStore::open(folder.path(), &options(mode, asked));
     for mode in [AccessMode::ReadOnly, AccessMode::ReadWrite] {

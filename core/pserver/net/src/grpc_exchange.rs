@@ -73,7 +73,7 @@ pub fn connect(options: ExchangeOptions) -> Result<GrpcExchange, PserverError> {
 
 type Connection = PserverClient<GrpcChannel>;
 
-/// A transport over gRPC. A background task sends heartbeats, and tries to reconnect while the server is away.
+/// A transport over gRPC. A background task sends heartbeats, and tries to reconnect while the server is unreachable.
 pub struct Grpc {
     // Declared before the runtime, so that it is dropped first.
     connection: Connection,

@@ -10,7 +10,7 @@ use crate::error::PserverError;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::Transport;
 
-/// Approximate maximum size of a list of names in bytes.
+/// Approximate maximum size of the names of one request, in bytes.
 const MAX_LIST_BYTES: usize = 1 << 20;
 
 /// The functions that the instance has asked for. Its indices equal the server's, except for those that it had to
@@ -20,8 +20,9 @@ pub(super) struct FunctionIndices {
     table: FunctionTable,
     /// Functions that have not been sent to the server yet.
     unannounced: BTreeSet<FuncId>,
-    /// The server's index where it differs.
+    /// The server's index of each function whose index differs there.
     to_server: BTreeMap<FuncId, FuncId>,
+    /// The instance's index of each of these functions, by the server's index.
     of_server: BTreeMap<FuncId, FuncId>,
 }
 
@@ -76,7 +77,7 @@ impl FunctionIndices {
             }
         }
         for list in lists(&requests) {
-            let server_fids = answers(transport, program, list)?;
+            let server_fids = request_indices(transport, program, list)?;
             for (request, server_fid) in list.iter().zip(server_fids) {
                 self.adopt(program, &request.name, server_fid);
             }
@@ -109,7 +110,7 @@ impl FunctionIndices {
         }
         for (program, requests) in by_program {
             for list in lists(&requests) {
-                let server_fids = answers(transport, program, list)?;
+                let server_fids = request_indices(transport, program, list)?;
                 for (request, server_fid) in list.iter().zip(server_fids) {
                     if let Some(fid) = request.proposed {
                         self.map(fid, server_fid);
@@ -140,6 +141,7 @@ impl FunctionIndices {
         (!self.to_server.contains_key(&server_fid)).then_some(server_fid)
     }
 
+    /// Uses the server's index of a function for the instance, too, unless it already has another function.
     fn adopt(&mut self, program: ProgramId, name: &str, server_fid: FuncId) {
         if !self.table.insert(server_fid, program, name.to_owned()) {
             // The instance has used this index since before the server was restarted.
@@ -148,6 +150,7 @@ impl FunctionIndices {
         }
     }
 
+    /// Records the server's index of a function, if it differs from the instance's.
     fn map(&mut self, fid: FuncId, server_fid: FuncId) {
         if fid != server_fid {
             self.to_server.insert(fid, server_fid);
@@ -162,7 +165,7 @@ impl FunctionIndices {
     }
 }
 
-/// Splits requests into lists of about [`MAX_LIST_BYTES`].
+/// Splits requests into lists of about [`MAX_LIST_BYTES`] each.
 fn lists(requests: &[FunctionRequest]) -> Vec<&[FunctionRequest]> {
     let mut lists = Vec::new();
     let mut rest = requests;
@@ -182,7 +185,8 @@ fn lists(requests: &[FunctionRequest]) -> Vec<&[FunctionRequest]> {
     lists
 }
 
-fn answers(
+/// Requests the server's indices of functions, in the order of the requests.
+fn request_indices(
     transport: &mut impl Transport,
     program: ProgramId,
     requests: &[FunctionRequest],

@@ -116,7 +116,7 @@ impl<T: Transport> ExchangeSession<T> {
         self.indices.ask(&mut self.transport, program, names)
     }
 
-    /// Sends the outbox; returns early, without an error, if the server is away.
+    /// Sends the outbox; returns early, without an error, if the server is unreachable.
     fn flush(&mut self) -> Result<Link, PserverError> {
         match self.try_flush() {
             Ok(()) => Ok(Link::Up),

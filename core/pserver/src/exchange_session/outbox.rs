@@ -25,7 +25,7 @@ const MAX_UNSAVED: usize = 64;
 /// ```
 ///
 /// Waiting contributions are merged into one, and so are those that the server holds in the same version. So their
-/// number stays small however long the server is away.
+/// number stays small however long the server is unreachable.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     held: VecDeque<Acknowledged>,

@@ -1,4 +1,4 @@
-//! The order of calls that begin together, and which of two with the same times is in the other.
+//! The order of calls that begin together, and the nesting of two calls with the same times.
 //!
 //! A file of complete calls states this only by the order in which it lists them. Tracers write a call when it has
 //! ended, so a caller follows its callees; tools that sort by begin list it before them. The calls whose times differ
@@ -53,8 +53,8 @@ pub(super) enum ListOrder {
 }
 
 impl ListOrder {
-    /// Returns the order that most neighbours in a list of calls show. Those that begin together decide alone, if there
-    /// are any: a list may be sorted by begin and keep the order of its source among equal ones.
+    /// Returns the order of most neighbours in a list of calls. If there are calls that begin together, only these
+    /// decide, since a list may be sorted by begin and keep the order of its source among equal ones.
     pub(super) fn of(calls: &[Call]) -> Self {
         let (mut together, mut apart) = (0_i64, 0_i64);
         for (first, second) in calls.iter().zip(calls.iter().skip(1)) {
@@ -73,8 +73,8 @@ impl ListOrder {
         }
     }
 
-    /// Returns 1 if two neighbours in a list show that callers come first, -1 if callees do, and 0 otherwise. A call of no
-    /// duration that precedes or follows another one shows nothing: it may be in it, or next to it.
+    /// Returns 1 if two neighbours in a list show that callers come first, -1 if callees do, and 0 otherwise. A call of
+    /// no duration that precedes or follows another one shows nothing: it may be in it, or next to it.
     fn vote(first: &Call, second: &Call) -> i64 {
         let is_at = |call: &Call, time| call.has_no_duration() && call.start == time;
         if first.encloses(second) && !is_at(second, first.end) {
@@ -131,10 +131,12 @@ impl ListOrder {
     }
 }
 
-/// How often a call of one function is right before one of another, minus how often it is the first in it. Counted where
-/// the times leave no doubt, this decides where they do: a list of callees first has a call of no duration before the
-/// longer call that begins at its time, whether it is in that call or precedes it. Without a count it is in it, unless the
-/// function would call itself.
+/// By pair of functions, the number of calls of the first that directly precede a call of the second, minus the number
+/// that are the first call in it. Only calls whose times leave no doubt are counted.
+///
+/// The counts decide where the times leave a doubt: a list with callees first has a call of no duration before the
+/// longer call that begins at its time, both if it is in that call and if it precedes it. Without a count it is in that
+/// call, unless the function would call itself.
 #[derive(Default)]
 struct Neighbours(BTreeMap<(FuncId, FuncId), i64>);
 
@@ -148,7 +150,7 @@ struct OpenFrame {
 
 #[derive(Clone, Copy)]
 enum LastCallee {
-    /// The call has begun, and nothing in it.
+    /// No call in it has begun.
     Missing,
     Known(FuncId),
     /// The times leave a doubt.
@@ -211,8 +213,8 @@ impl Neighbours {
         }
     }
 
-    /// Arranges calls that begin together: longer ones, callers first, and then those of no duration as they are listed.
-    /// These keep their order.
+    /// Arranges calls that begin together: longer ones, callers first, and then those of no duration as they are
+    /// listed. These keep their order.
     fn arrange(&self, together: &mut [Call]) {
         let (longer, short): (Vec<Call>, Vec<Call>) =
             together.iter().partition(|it| !it.has_no_duration());

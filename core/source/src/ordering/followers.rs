@@ -1,7 +1,7 @@
-//! Where a call of no duration is that begins when other calls end: in one of them, or after them.
+//! The position of a call of no duration that begins when other calls end: in one of them, or after them.
 //!
-//! A list of callers first has it after these calls, whichever it is. The calls whose times leave no doubt show where
-//! its function mostly is: whether it is the last in a call of a function, or follows such a call.
+//! A list with callers first has it after these calls in either case. The calls whose times leave no doubt show the
+//! usual position of its function: the last call in a call of another function, or after such a call.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use callgrove_model::{FuncId, TimeNs};
 
 use super::call_order::Call;
 
-/// How often a call of the second function follows one of the first in their caller, minus how often it is the last in
-/// it. Counted where the times leave no doubt.
+/// By pair of functions, the number of calls of the second that follow a call of the first in their caller, minus the
+/// number that are the last call in it. Only calls whose times leave no doubt are counted.
 #[derive(Default)]
 pub(super) struct Followers(BTreeMap<(FuncId, FuncId), i64>);
 
 /// A call that is open, and the call that began last in it.
 struct OpenFrame {
     end: TimeNs,
-    /// `None` for what is around all calls.
+    /// `None` for the frame around all calls.
     func: Option<FuncId>,
     last: Option<FuncId>,
 }
 
 impl Followers {
-    /// Counts what follows in calls that are sorted by begin, callers first. Nothing is counted if the times leave no
-    /// doubt.
+    /// Counts the followers in calls that are sorted by begin, callers first. Nothing is counted if the times of all
+    /// calls leave no doubt, since the counts are not needed then.
     pub(super) fn of(calls: &[Call]) -> Self {
         let mut followers = Self::default();
         if !has_doubt(calls) {
@@ -71,8 +71,8 @@ impl Followers {
         }
     }
 
-    /// Returns in how many of the calls that end when a call of no duration begins it is, of the outermost ones. Without a
-    /// count it is in none.
+    /// Returns the number of calls, counted from the outermost, that contain a call of no duration, among the calls
+    /// that end when it begins. Without a count it is in none of them.
     pub(super) fn num_callers(&self, call: FuncId, ending: impl Iterator<Item = FuncId>) -> usize {
         let balance = |func| self.0.get(&(func, call)).copied().unwrap_or_default();
         let (mut best, mut is_last_in_caller) = ((0, 0), None);

@@ -16,7 +16,7 @@ pub struct ListedCalls {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallEnd {
     pub(super) time: TimeNs,
-    /// The function that begins; of no meaning for an end.
+    /// The function that begins; meaningless for an end.
     pub(super) func: FuncId,
     pub(super) is_begin: bool,
 }
@@ -30,7 +30,7 @@ pub(super) struct LaneCall {
     pub(super) func: FuncId,
 }
 
-/// How far an event reaches from its time.
+/// The extent of an event from its time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CallExtent {
     /// To the end of the call.
@@ -42,9 +42,9 @@ pub(super) enum CallExtent {
 }
 
 impl LaneCall {
-    /// In place of the end of a call that only begins.
+    /// The value of `end` for an event that only begins a call.
     const BEGINS: TimeNs = TimeNs(i64::MIN);
-    /// In place of the end of a call, for an event that ends another.
+    /// The value of `end` for an event that ends another call.
     const ENDS: TimeNs = TimeNs(i64::MIN + 1);
 
     fn complete(func: FuncId, start: TimeNs, end: TimeNs) -> Self {
@@ -56,7 +56,7 @@ impl LaneCall {
         }
     }
 
-    /// Returns how far it reaches from its time.
+    /// Returns its extent from its time on.
     pub(super) fn extent(&self) -> CallExtent {
         match self.end {
             Self::BEGINS => CallExtent::Begin,
@@ -82,8 +82,8 @@ impl From<CallEnd> for LaneCall {
 }
 
 impl ListedCalls {
-    /// Returns beginnings and ends in order: the time of each, and the function of a beginning. Where the elements of the
-    /// source take 16 bytes, its memory is used.
+    /// Returns beginnings and ends in order: the time of each, and the function of a beginning. Where the elements of
+    /// the source take 16 bytes, its memory is used.
     pub fn of_ends<T>(
         events: Vec<T>,
         mut end: impl FnMut(T) -> Option<(TimeNs, Option<FuncId>)>,

@@ -12,9 +12,9 @@ use super::call_order::{Call, ListOrder};
 use super::followers::Followers;
 use super::listed_calls::{CallEnd, CallExtent, LaneCall, ListedCalls};
 
-/// Largest overlap that is taken for rounding: files state times in whole microseconds, or round begin and end apart.
+/// Maximum overlap that counts as rounding: files state times in whole microseconds, or round begin and end separately.
 const TOLERANCE: DurationNs = DurationNs::from_us(1);
-/// Largest number of lanes for calls that overlap. Those beyond it are left out and counted.
+/// Maximum number of lanes for calls that overlap. Those beyond it are left out and counted.
 const MAX_LANES: usize = 256;
 
 /// A lane that is being built.
@@ -138,7 +138,7 @@ fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec
     calls
 }
 
-/// Gives the calls without an end that of the event that ends them.
+/// Sets the ends of calls without an end to those of the events that end them.
 fn pair(calls: &mut [Call], mut ends: Vec<(TimeNs, u32)>, rank: RankId, warnings: &mut Warnings) {
     ends.sort_unstable();
     let begun = (0..calls.len()).filter(|&it| calls[it].end == Call::NO_END);
@@ -160,7 +160,7 @@ fn pair(calls: &mut [Call], mut ends: Vec<(TimeNs, u32)>, rank: RankId, warnings
     }
 }
 
-/// How a call fits into a lane.
+/// The relation of a call to the open calls of its lane.
 enum Fit {
     Nests,
     /// It, or a call before it, was cut.
@@ -235,7 +235,7 @@ impl Nested {
         num_longer + num_ending
     }
 
-    /// Leaves the innermost call, at the latest at a time.
+    /// Ends the innermost call, at the latest at a time.
     fn leave(&mut self, time: TimeNs) {
         if let Some(open) = self.open.pop()
             && open.has_exit

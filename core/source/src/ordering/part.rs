@@ -19,13 +19,13 @@ struct DecodedPart {
     input: Input,
     assumed: RankId,
     open: OpenDecoder,
-    /// What was read to find the ranks, until streams take it.
+    /// The contents that were read to find the ranks, until streams take them.
     read_ahead: Mutex<Option<ReadAhead>>,
 }
 
 /// A part of a file that was read before a stream was opened.
 enum ReadAhead {
-    /// The file up to where its only rank is stated.
+    /// The file up to the position at which its only rank is stated.
     Beginning(Box<dyn FileDecoder>),
     /// The complete file, without the ranks that streams have taken.
     Complete(DecodedRun),
@@ -51,7 +51,8 @@ impl DecodedPart {
         *read_ahead.unwrap_or_else(PoisonError::into_inner) = Some(read);
     }
 
-    /// Returns what was read of the ranks of a stream. Another stream of the same ranks reads the file again.
+    /// Returns the contents that were read for the ranks of a stream. Another stream of the same ranks reads the file
+    /// again.
     fn take(&self, projection: &Projection) -> Option<OrderingStream> {
         let read_ahead = self.read_ahead.lock();
         let mut read_ahead = read_ahead.unwrap_or_else(PoisonError::into_inner);

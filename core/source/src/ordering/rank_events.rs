@@ -6,7 +6,7 @@ use callgrove_model::{CommKind, CounterId, FuncId, Property, RankId, ThreadId, T
 
 use super::listed_calls::ListedCalls;
 
-/// What a lane is, as its file identifies it. The threads of a rank are numbered in this order.
+/// The identity of a lane in its file. The threads of a rank are numbered in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LaneIdentity {
     /// A thread, by the number that the system or the file gave it.

@@ -11,7 +11,7 @@ use callgrove_model::{
 use super::nesting::nest;
 use super::rank_events::{LaneEvents, LaneIdentity, LaneNumber, MessagePoint, RankEvents};
 
-/// Number of function events in a step. It is fixed, so that the labels of executions are.
+/// Number of function events in a step. It is fixed, so that the labels of executions do not change.
 const STEP_EVENTS: usize = 8192;
 
 /// The steps of a rank, in order.
@@ -38,7 +38,7 @@ struct OrderedLane {
     points: LanePoints,
 }
 
-/// The events of a lane that are no calls, in order of time, and how many of each kind were delivered.
+/// The events of a lane other than calls, in order of time, and how many of each kind were delivered.
 #[derive(Default)]
 struct LanePoints {
     messages: Delivered<MessagePoint>,
@@ -137,7 +137,7 @@ impl RankSteps {
         }
     }
 
-    /// Adds what is known about a lane.
+    /// Adds the known facts about a lane.
     fn describe(&mut self, facts: &[(String, String)], key: LaneIdentity, thread: ThreadId) {
         let mut add = |key: &str, value: String| {
             self.metadata.push(Metadata {
@@ -282,8 +282,8 @@ impl LanePoints {
     }
 }
 
-/// Returns what is stated about calls for each of the lanes on which they are: one that overlaps others is on a lane of
-/// its own, and what begins with it belongs there.
+/// Returns the facts about calls, distributed to the lanes of the calls. A call that overlaps others is on a lane of
+/// its own, and so are the facts with its time.
 fn by_lane<T>(
     points: Vec<T>,
     lanes: &[Vec<FuncEvent>],

@@ -25,16 +25,16 @@ pub trait FileDecoder: Send {
     /// Returns the share of the file that was read, from 0 to 1.
     fn position(&self) -> f32;
 
-    /// Returns the rank of the file, if it has one only and has stated it already.
+    /// Returns the rank of the file, if it has only one and has stated it already.
     fn only_rank(&self) -> Option<RankId> {
         None
     }
 
-    /// Returns what was read. It is called once, after the end.
+    /// Returns the contents that were read. It is called once, after the end.
     fn finish(self: Box<Self>) -> DecodedRun;
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub struct DecodedRun {
     /// Function names of all ranks.
@@ -50,7 +50,8 @@ pub struct DecodedRun {
 }
 
 impl DecodedRun {
-    /// Removes a rank, and returns it as a run of its own; `None` if it is not in the run. The first one has the warnings.
+    /// Removes a rank, and returns it as a run of its own; `None` if it is not in the run. The first one has the
+    /// warnings.
     pub(super) fn take_rank(&mut self, rank: RankId) -> Option<Self> {
         let events = self.ranks.remove(&rank)?;
         Some(Self {
@@ -103,7 +104,7 @@ impl OrderingStream {
         }
     }
 
-    /// Returns the stream of a file that was read already.
+    /// Returns the stream of a file that has already been read.
     pub(super) fn of_run(run: DecodedRun, projection: &Projection) -> Self {
         let mut stream = Self::without_decoder(projection);
         stream.take_in(run);

@@ -10,7 +10,7 @@ use super::ValidBaselineParams;
 use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::{MlError, Result};
 
-/// Maximum number of columns; rows with more are projected on this number of random directions.
+/// Maximum number of columns; rows with more are projected onto this number of random directions.
 const NUM_DIRECTIONS: usize = 128;
 
 /// Returns the isolation score of each row, shape `[num_rows]`, from 0 to 1; the larger, the more anomalous. If all
@@ -18,8 +18,8 @@ const NUM_DIRECTIONS: usize = 128;
 ///
 /// [`super::BaselineParams::num_isolation_trees`] trees, each of at most [`super::BaselineParams::isolation_sample`]
 /// randomly drawn rows, split a randomly drawn column between its smallest and largest number. Most columns of our
-/// rows are 0 in most rows, which leaves nothing to split; so rows of more than 128 columns are projected on 128
-/// random (normal) directions first, and the splits are random hyperplanes as those of the extended isolation forest.
+/// rows are 0 in most rows, which leaves nothing to split. So rows of more than 128 columns are first projected
+/// onto 128 random (normal) directions; the splits are then random hyperplanes, as in the extended isolation forest.
 ///
 /// F. T. Liu, K. M. Ting, Z.-H. Zhou: Isolation forest, 2008 (doi:10.1109/ICDM.2008.17), computed by
 /// rustyml; S. Hariri, M. Carrasco Kind, R. Brunner: Extended isolation forest, 2019
@@ -38,7 +38,7 @@ pub fn isolation_forest(
         return Ok(vec![0.5; rows.len()]);
     }
     let settings = params.get();
-    let matrix = directions(rows, seed);
+    let matrix = reduced(rows, seed);
     let failed = |error: rustyml::error::Error| MlError::PeerFailed(error.to_string());
     let mut forest = IsolationForest::new(settings.num_isolation_trees, settings.isolation_sample)
         .map_err(failed)?
@@ -48,8 +48,8 @@ pub fn isolation_forest(
     Ok(scores.iter().map(|score| -score).collect())
 }
 
-/// Returns the columns, or the projections of the rows on random directions.
-fn directions(rows: &Rows, seed: u64) -> Array2<f64> {
+/// Returns the rows as a matrix of at most [`NUM_DIRECTIONS`] columns: unchanged, or projected onto random directions.
+fn reduced(rows: &Rows, seed: u64) -> Array2<f64> {
     let num_columns = rows.num_columns();
     if num_columns <= NUM_DIRECTIONS {
         let mut matrix = Array2::zeros((rows.len(), num_columns));

@@ -27,8 +27,8 @@
 //! [`rule_scores`] runs a [`Rule`].
 //!
 //! Each method has its own file, which returns the values of its authors: the larger, the more anomalous. [`score`]
-//! inverts them, so that everywhere else the smallest score is the most abnormal, as in [`callgrove_judge::detector`]. The sign
-//! has a meaning only for the one-class and the supervised SVM; for the others only the order counts.
+//! inverts them, so that everywhere else the smallest score is the most abnormal, as in [`callgrove_judge::detector`].
+//! The sign has a meaning only for the one-class and the supervised SVM; for the others only the order counts.
 
 mod baseline;
 #[cfg(feature = "peers")]

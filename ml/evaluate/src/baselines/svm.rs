@@ -72,13 +72,13 @@ pub fn supervised_svm(
     let mut scores = vec![0.0; rows.len()];
     for fold in 0..num_folds {
         progress.at(fraction(fold, num_folds))?;
-        let seen = [0, 1].map(|class: usize| {
-            let dealt = classes[class].iter().enumerate();
-            let others = dealt.filter(|(index, _)| index % num_folds != fold);
-            others.map(|(_, &row)| row).collect::<Vec<_>>()
+        let training = [0, 1].map(|class: usize| {
+            let rows = classes[class].iter().enumerate();
+            let other_folds = rows.filter(|(index, _)| index % num_folds != fold);
+            other_folds.map(|(_, &row)| row).collect::<Vec<_>>()
         });
-        let seen = limited(seen, settings.max_training);
-        let model = train(&matrix, &seen, settings.svm_c, gamma)?;
+        let training = limited(training, settings.max_training);
+        let model = train(&matrix, &training, settings.svm_c, gamma)?;
         let held_out: Vec<usize> = classes
             .iter()
             .flat_map(|class| class.iter().skip(fold).step_by(num_folds).copied())
@@ -102,21 +102,21 @@ fn dense(rows: &Rows) -> Array2<f64> {
     matrix
 }
 
-/// Returns at most about `most` rows, the classes in proportion and neither of them empty.
-fn limited(classes: [Vec<usize>; 2], most: usize) -> [Vec<usize>; 2] {
+/// Returns about `max_rows` rows at most, with the classes in proportion and neither of them empty.
+fn limited(classes: [Vec<usize>; 2], max_rows: usize) -> [Vec<usize>; 2] {
     let total = classes[0].len() + classes[1].len();
-    if total <= most {
+    if total <= max_rows {
         return classes;
     }
     classes.map(|mut class| {
         let share = class.len().real() / total.real();
-        let wanted = whole((share * most.real()).round());
-        class.truncate(wanted.max(1));
+        let num_rows = whole((share * max_rows.real()).round());
+        class.truncate(num_rows.max(1));
         class
     })
 }
 
-/// Trains normal rows (first) against anomalies (second); positive decisions mean anomalies.
+/// Trains an SVM that separates normal rows (first) from anomalies (second). Anomalies have positive decision values.
 fn train(
     matrix: &Array2<f64>,
     classes: &[Vec<usize>; 2],

@@ -30,8 +30,8 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// Counts the errors in the numbers of a detector's list ([`callgrove_judge::detector::listed_scores`]), shape `[n_trees]`;
-    /// trees of unknown class do not count.
+    /// Counts the errors in the numbers of a detector's list ([`callgrove_judge::detector::listed_scores`]), shape
+    /// `[n_trees]`; trees of unknown class do not count.
     pub fn of(truth: &Truth, scores: &[f64]) -> Self {
         let count = |wanted: fn(Class, bool) -> bool| {
             let trees = truth.classes().iter().zip(scores);

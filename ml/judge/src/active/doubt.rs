@@ -8,8 +8,8 @@ use crate::decision::prior;
 use crate::detector::{Detector, Embedding};
 use callgrove_map::knn::nearest;
 
-/// Probability of the other class from which on a label is doubtful.
-const DOUBTFUL: f64 = 0.9;
+/// Minimum probability of the other class for a doubtful label.
+const MIN_OTHER_CLASS: f64 = 0.9;
 
 /// A label that contradicts nearby trees: a mistake, or a difference that the rows do not show.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt>
             Label::Abnormal => 1.0 - abnormal,
             Label::Normal => abnormal,
         };
-        if strength <= DOUBTFUL {
+        if strength <= MIN_OTHER_CLASS {
             return None;
         }
         let other = |other: usize| {

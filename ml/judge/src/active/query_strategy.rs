@@ -26,7 +26,7 @@ pub enum QueryStrategy {
 }
 
 /// Share of the mean distance to the threshold below which all trees count as equally uncertain.
-const UNCERTAIN: f64 = 0.4;
+const UNCERTAIN_SHARE: f64 = 0.4;
 
 impl QueryStrategy {
     /// All strategies.
@@ -109,7 +109,7 @@ fn distances(detector: &Detector) -> Vec<f64> {
 /// Returns diverse abnormal trees, at most `count`.
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (far, labels) = (distances(detector), detector.labels());
-    let near = UNCERTAIN * far.iter().sum::<f64>() / far.len().max(1).real();
+    let near = UNCERTAIN_SHARE * far.iter().sum::<f64>() / far.len().max(1).real();
     let candidates: Vec<usize> = (0..far.len())
         .filter(|&tree| labels[tree].is_none() && detector.abnormal()[tree])
         .collect();

@@ -1,4 +1,4 @@
-//! The excess of a tree over like executions.
+//! The deviation of one tree from like executions.
 
 /// The excess of a tree over like executions.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -11,7 +11,7 @@ const LOWER_THIRD: f64 = 0.33;
 /// Number of executions of a cell before one, and after it, whose level counts.
 const NUM_NEIGHBOURS: usize = 8;
 /// Maximum spread with the drift, as a share of the spread without it.
-const REDUCED: f64 = 0.6;
+const MAX_SPREAD_RATIO: f64 = 0.6;
 
 /// A change of a time over the executions of a lane; none by default.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -66,7 +66,7 @@ impl Drift {
         let cells = series.cells();
         let mut best = Self::default();
         if let Some(steady) = steady(&cells, series.index)
-            && spread(&cells, &steady) <= REDUCED * spread(&cells, &best)
+            && spread(&cells, &steady) <= MAX_SPREAD_RATIO * spread(&cells, &best)
         {
             best = steady;
         }
@@ -87,8 +87,8 @@ impl Drift {
             let around = lower(&|_, point, level| point.1 - level);
             let without = around.hypot(lower(&|_, _, level| level));
             let steady = lower(&|cell, point, _| point.1 - best.at(Some(cell), point.0));
-            if around <= REDUCED * without
-                && (best == Self::default() || around <= REDUCED * steady)
+            if around <= MAX_SPREAD_RATIO * without
+                && (best == Self::default() || around <= MAX_SPREAD_RATIO * steady)
             {
                 best = followed;
             }

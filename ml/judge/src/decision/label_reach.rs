@@ -10,17 +10,17 @@ use callgrove_trees::dataset::Rows;
 use callgrove_trees::error::Result;
 use callgrove_trees::real::{Real, whole};
 
-/// Number of labels that the decision without labels weighs as much as.
-const PRIOR: f64 = 3.0;
-/// Weight of a label for a row that equals its own, if few rows do: it outweighs the decision without labels.
-const OWN: f64 = 4.0;
-/// Number of rows near a labelled one from which on its label has the normal weight at its own row: normal rows have
-/// this number of neighbours, and a wrong label must not affect all of them.
+/// Weight of the decision without labels, in labels.
+const PRIOR_LABELS: f64 = 3.0;
+/// Weight of a label for a row that equals its own, if few rows do. It exceeds that of the decision without labels.
+const EQUAL_ROW_WEIGHT: f64 = 4.0;
+/// Minimum number of rows near a labelled one with which its label has the normal weight at its own row. Normal rows
+/// have this number of neighbours, and a wrong label must not affect all of them.
 const MIN_CROWD: usize = 10;
 /// Minimum kernel of rows that are near.
-const NEAR: f64 = 0.5;
+const MIN_NEAR_KERNEL: f64 = 0.5;
 /// Minimum kernel of rows that are equal up to rounding.
-const EQUAL: f64 = 1.0 - 1e-9;
+const MIN_EQUAL_KERNEL: f64 = 1.0 - 1e-9;
 /// Minimum doubt about a decision.
 const MIN_DOUBT: f64 = 0.05;
 /// Minimum prior probability of a tree that is classified as abnormal.
@@ -28,7 +28,7 @@ const MIN_ABNORMAL_PRIOR: f64 = 0.6;
 /// Maximum prior probability of a tree that is not classified as abnormal.
 const MAX_NORMAL_PRIOR: f64 = 0.25;
 /// Kernels are summed in multiples of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
-const STEPS: f64 = 68_719_476_736.0;
+const STEPS_PER_UNIT: f64 = 68_719_476_736.0;
 /// Maximum number of normal rows whose neighbourhood is measured.
 const MAX_MEASURED: usize = 60;
 /// Maximum number of rows that they are compared with.
@@ -57,7 +57,7 @@ pub struct LabelReach {
     abnormal: Arc<Vec<f64>>,
     /// Sums of kernels of labels "normal", shape `[n_trees]`.
     normal: Arc<Vec<f64>>,
-    /// Weight of the label of each tree at its own row, 1 or [`OWN`]; shape `[n_trees]`.
+    /// Weight of the label of each tree at its own row, 1 or [`EQUAL_ROW_WEIGHT`]; shape `[n_trees]`.
     own: Arc<Vec<f64>>,
 }
 
@@ -100,8 +100,15 @@ impl LabelReach {
                 continue;
             }
             let column = kernel_columns(rows, gamma, &[tree]).swap_remove(0);
-            let num_near = column.iter().filter(|kernel| **kernel >= NEAR).count();
-            let own = if num_near < MIN_CROWD { OWN } else { 1.0 };
+            let num_near = column
+                .iter()
+                .filter(|kernel| **kernel >= MIN_NEAR_KERNEL)
+                .count();
+            let own = if num_near < MIN_CROWD {
+                EQUAL_ROW_WEIGHT
+            } else {
+                1.0
+            };
             Arc::make_mut(&mut reach.own)[tree] = own;
             for (label, is_new) in [(was, false), (label, true)] {
                 let sums = match label {
@@ -162,12 +169,12 @@ impl LabelReach {
 impl Votes {
     /// Returns the probability that the tree is abnormal, given that before any label.
     pub fn probability(self, prior: f64) -> f64 {
-        (self.abnormal + PRIOR * prior) / (self.abnormal + self.normal + PRIOR)
+        (self.abnormal + PRIOR_LABELS * prior) / (self.abnormal + self.normal + PRIOR_LABELS)
     }
 
     /// Returns the change of the score towards abnormal, nats. Unlike a prior it does not depend on other trees.
     pub fn log_odds(self) -> f64 {
-        let half = PRIOR / 2.0;
+        let half = PRIOR_LABELS / 2.0;
         ((self.abnormal + half) / (self.normal + half)).ln()
     }
 }
@@ -190,7 +197,11 @@ impl LabelledRows {
                 };
                 let mut column = vec![0.0; rows.len()];
                 one.add_to(&mut column, rows, progress)?;
-                let own = if term.alpha > 1.0 { OWN } else { 1.0 };
+                let own = if term.alpha > 1.0 {
+                    EQUAL_ROW_WEIGHT
+                } else {
+                    1.0
+                };
                 for (sum, &kernel) in sums.iter_mut().zip(&column) {
                     *sum += evidence(kernel, own);
                 }
@@ -251,8 +262,12 @@ fn evenly(values: &[usize], most: usize) -> impl Iterator<Item = usize> + '_ {
 
 /// Returns the weight of a label for a row at this kernel of its own; `own` is its weight at its own row.
 fn evidence(kernel: f64, own: f64) -> f64 {
-    let kernel = (kernel.clamp(0.0, 1.0) * STEPS).round() / STEPS;
-    if kernel >= EQUAL { own } else { kernel }
+    let kernel = (kernel.clamp(0.0, 1.0) * STEPS_PER_UNIT).round() / STEPS_PER_UNIT;
+    if kernel >= MIN_EQUAL_KERNEL {
+        own
+    } else {
+        kernel
+    }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const MIN_UNIT: f64 = 0.1;
 const SHORTEST_TICKS: f64 = 20.0;
 /// Tick of the clock, as a share of the median duration, above which ties are spread.
 const COARSE_TICK: f64 = 0.003;
-/// Number of trees of a small class from which on their own lower third counts.
+/// Minimum number of trees of a small class whose own lower third counts.
 const MIN_OF_SMALL: usize = 3;
 /// Factor of the scale of an unknown structure.
 const UNKNOWN_STRUCTURE: f64 = 2.0;

@@ -10,7 +10,7 @@ const MAX_CYCLE: u32 = 32;
 /// Minimum median number of executions of a lane in a phase of a cycle.
 const MIN_IN_PHASE: usize = 12;
 /// Maximum spread with a longer cycle, as a share of that with a shorter one.
-const REDUCED: f64 = 0.6;
+const MAX_SPREAD_RATIO: f64 = 0.6;
 /// Maximum number of executions that are examined; complete lanes, evenly chosen.
 const MAX_EXECUTIONS: usize = 20_000;
 
@@ -37,7 +37,7 @@ pub(super) fn period(executions: &[Timed]) -> u32 {
         let Some(spread) = spread else {
             break;
         };
-        if period == 1 || spread < REDUCED * best.1 {
+        if period == 1 || spread < MAX_SPREAD_RATIO * best.1 {
             best = (period, spread);
         }
     }

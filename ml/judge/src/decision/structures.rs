@@ -9,9 +9,9 @@ use super::placement::Placement;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
 
-/// Share of the trees from which on a structure is common.
+/// Minimum share of the trees of a common structure.
 const COMMON_SHARE: f64 = 0.02;
-/// Number of trees from which on a structure is common.
+/// Minimum number of trees of a common structure.
 const COMMON_TREES: f64 = 8.0;
 /// Maximum share of trees of structures that a reference does not know, for it to decide which are common.
 const MAX_UNKNOWN_SHARE: f64 = 0.1;
@@ -71,8 +71,8 @@ impl Structures {
     /// structures by design are not odd. If they are many, the run varies by itself, and one is not informative:
     /// W / (n + 1), with W the events of the run and n the number of trees.
     ///
-    /// In decisions an event of most lanes is one observation among the positions of a lane, and not one of each lane: an
-    /// output of all ranks in 2 of 100 positions has the p-value r = 2 / 101. At l positions in succession it is as
+    /// In decisions an event of most lanes is one observation among the positions of a lane, and not one of each lane:
+    /// an output of all ranks in 2 of 100 positions has the p-value r = 2 / 101. At l positions in succession it is as
     /// improbable as l of these, r^l, but not below 1 / (n + 1).
     ///
     /// How often a path is taken may vary with the work. If it does (of the trees of a lane with the same calls, 2 %
@@ -80,8 +80,8 @@ impl Structures {
     ///
     /// Where structures that a lane has at equal distances coincide, it has a third one by design.
     ///
-    /// A structure that is not odd in the training `reference` is not odd here. If the reference knows nine of ten trees,
-    /// one that it does not know is odd however many trees have it.
+    /// A structure that is not odd in the training `reference` is not odd here. If the reference knows nine of ten
+    /// trees, one that it does not know is odd however many trees have it.
     pub(crate) fn of(
         roots: &[SubtreeIdx],
         call_sets: &CallSets,

@@ -7,8 +7,8 @@ use super::placement::{Placement, TreePlace};
 use super::quantiles::{ascending, quantile};
 use callgrove_trees::real::Real;
 
-/// Excess from which on an execution is late, in usual durations: half of what an alarm needs.
-const LATE: f64 = 0.175;
+/// Minimum excess of a late execution, in usual durations: half of that of an alarm.
+const MIN_LATE_EXCESS: f64 = 0.175;
 /// Minimum number of late executions of a turn.
 const MIN_LATE: usize = 4;
 /// Minimum share of late executions of a turn; others may have been ahead of it, or waited for something else before.
@@ -21,7 +21,7 @@ const MAX_FOUND_BY_CHANCE: f64 = 0.01;
 const LOWER_THIRD: f64 = 0.33;
 /// Quantiles between which the executions of a turn have their scale, and their distance in a normal distribution:
 /// neither abnormal ones nor those that are hardly late move it.
-const MIDDLE: (f64, f64, f64) = (0.4, 0.6, 0.507);
+const MIDDLE_QUANTILES: (f64, f64, f64) = (0.4, 0.6, 0.507);
 
 /// The turns of all lanes, ordered by lane, then in the order in which they were found. Of several that an execution
 /// has, the last counts.
@@ -92,7 +92,7 @@ impl Turns {
             let lane = &mut lanes[place.lane];
             lane.is_counted[place.position] = true;
             lane.num_counted += 1;
-            if found.share() >= LATE {
+            if found.share() >= MIN_LATE_EXCESS {
                 lane.late.push(place.position);
             }
         }
@@ -139,7 +139,7 @@ impl Turns {
         let usual = third(&others);
         let mut rest: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (turn, members) in self.turns.iter_mut().zip(&mut members) {
-            members.retain(|found| found.share() >= LATE);
+            members.retain(|found| found.share() >= MIN_LATE_EXCESS);
             let of_turn = third(members);
             turn.typical = Deviation {
                 statistic: (of_turn.statistic - usual.statistic).max(0.0),
@@ -153,7 +153,7 @@ impl Turns {
             rest.entry(turn.period).or_default().extend(own);
         }
         let scale = |rest: Vec<f64>| {
-            let (low, high, distance) = MIDDLE;
+            let (low, high, distance) = MIDDLE_QUANTILES;
             let rest = ascending(rest);
             (quantile(&rest, high) - quantile(&rest, low)) / distance
         };
@@ -175,7 +175,8 @@ impl Turns {
             statistic: (found.statistic - turn.typical.statistic) / turn.spread,
             total_share: found.total_share - turn.typical.total_share,
             part_share: found.part_share - turn.typical.part_share,
-            turn: (found.share() >= LATE).then(|| u32::try_from(turn.period).unwrap_or(u32::MAX)),
+            turn: (found.share() >= MIN_LATE_EXCESS)
+                .then(|| u32::try_from(turn.period).unwrap_or(u32::MAX)),
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use callgrove_model::{Forest, Progress, TreeIdx};
 use serde::{Deserialize, Serialize};
 
-use super::artifact::{FeatureArtifact, ModelArtifact, used_functions};
 use super::listing::{Cause, causes};
+use super::model_file::{FeatureArtifact, ModelArtifact, used_functions};
 use super::origin::Origin;
 use super::params::{DecisionRule, LabelRule, ValidDetectorParams};
 use super::run_evidence::{by_svm, explained};

@@ -6,20 +6,20 @@
 //!                           Forest of another run ───────────────────────────────── score
 //! ```
 
-mod artifact;
 mod embedding;
 mod judgement;
 mod listing;
+mod model_file;
 mod origin;
 mod params;
 mod run_evidence;
 mod trained;
 
-pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
 pub use embedding::{Embedding, Features};
 pub use judgement::{Judgement, Misfit, TreeModel, Unseen, Yardstick};
 pub use listing::{Cause, causes, is_alarm, listed_scores};
+pub use model_file::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use origin::LabelDigest;
 pub use params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 pub use trained::order_step;

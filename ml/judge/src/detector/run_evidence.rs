@@ -147,7 +147,8 @@ impl RunEvidence {
         }
     }
 
-    /// Returns the p-value of each tree before any label, shape `[n_trees]`; `None` if there are too few trees to judge any.
+    /// Returns the p-value of each tree before any label, shape `[n_trees]`; `None` if there are too few trees to judge
+    /// any.
     pub(super) fn p_values(&self, decision: &Discoveries) -> Option<Vec<f64>> {
         let within = || {
             self.evidence

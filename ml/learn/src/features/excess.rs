@@ -33,11 +33,11 @@ pub struct ExcessModel {
 }
 
 /// Number of steps per unit of a component of a row.
-const STEPS: f64 = 1e4;
+const STEPS_PER_UNIT: f64 = 1e4;
 
 /// Rounds to four digits after the point: more are insignificant, and would make a model file three times as long.
 pub(super) fn rounded(component: f64) -> f64 {
-    (component * STEPS).round() / STEPS
+    (component * STEPS_PER_UNIT).round() / STEPS_PER_UNIT
 }
 
 /// Maps subtrees of another forest to the order of a model's vocabulary. Subtrees that the model does not know get

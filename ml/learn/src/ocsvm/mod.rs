@@ -58,7 +58,7 @@
     reason = "loops get the wide vectors of their caller only if they become part of it"
 )]
 
-mod active;
+mod active_rows;
 mod anchors;
 mod exp;
 mod expansion;

@@ -1,6 +1,6 @@
 //! The exact optimum from an approximate one: an active-set method on the optimality conditions.
 
-use super::active::Active;
+use super::active_rows::ActiveRows;
 use super::expansion::{Expansion, from_scaled, to_scaled};
 use super::kernel::KernelRow;
 use crate::cholesky::Cholesky;
@@ -23,7 +23,7 @@ pub(super) enum BoundState {
 /// equal (and Σ α = 1), moves towards that solution as far as the bounds allow, and then frees the row with the
 /// largest violation. The objective falls with every round, so no set occurs twice; the cap on rounds only prevents
 /// endless rounding.
-pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
+pub(super) fn polish(active: &mut ActiveRows<'_>) -> Vec<BoundState> {
     let mut state: Vec<BoundState> = active
         .upper
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
 
 /// Moves the α of free rows to the solution of their equations, or to the first bound on the way; in that case
 /// returns that bound with its row.
-fn move_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, BoundState)> {
+fn move_to_solution(active: &mut ActiveRows<'_>, free: &[usize]) -> Option<(usize, BoundState)> {
     if free.is_empty() {
         return None;
     }

@@ -3,7 +3,7 @@
 use callgrove_model::Progress;
 use pulp::{Simd, WithSimd};
 
-use super::active::Active;
+use super::active_rows::ActiveRows;
 use callgrove_trees::error::Result;
 
 /// Maximum violation of the optimality conditions that is left to the polish, in units of f ∈ 0..1.
@@ -14,7 +14,7 @@ const MIN_CURVATURE: f64 = 1e-12;
 const ITERATIONS_PER_REPORT: usize = 512;
 
 /// Moves the α of the active rows close to their optimum, with the others fixed.
-pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result<()> {
+pub(super) fn descend(active: &mut ActiveRows<'_>, progress: Progress<'_>) -> Result<()> {
     let mut alpha = active.expansion.alpha().to_vec();
     let mut f = active.expansion.all_f();
     let max_iterations = 1_000_000_usize.max(100 * alpha.len());

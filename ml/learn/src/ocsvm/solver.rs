@@ -2,7 +2,7 @@
 
 use callgrove_model::Progress;
 
-use super::active::{Active, choose};
+use super::active_rows::{ActiveRows, choose};
 use super::expansion::Expansion;
 use super::kernel::{Kernel, LANES, RowCache};
 use super::polish::{BoundState, TOLERANCE, polish, rho};
@@ -50,11 +50,11 @@ pub(super) fn solve(
     let mut num_more = MIN_MORE_ROWS.max(num_support / 2);
     loop {
         let indices = choose(expansion, bounds, num_more);
-        let mut active = Active::new(kernel, cache, cache_bytes, indices, expansion, bounds);
+        let mut active = ActiveRows::new(kernel, cache, cache_bytes, indices, expansion, bounds);
         descend(&mut active, progress.part(0.5, 0.9))?;
         let places = polish(&mut active);
         progress.at(0.9)?;
-        let Active {
+        let ActiveRows {
             indices,
             expansion: found,
             ..

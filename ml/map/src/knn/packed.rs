@@ -6,7 +6,7 @@ use callgrove_trees::dataset::{RowRef, Rows};
 use callgrove_trees::real::Real;
 
 /// A column is rare if fewer than one row in this many has a number other than zero there.
-const RARE: usize = 16;
+const ROWS_PER_RARE_VALUE: usize = 16;
 
 /// Largest absolute error by underflow, with norms of at most 1.
 const UNDERFLOW: f32 = 1e-30;
@@ -58,7 +58,7 @@ impl PackedLayout {
         let is_sparse = matches!(rows, Rows::Sparse(_)) && matches!(queries, Rows::Sparse(_));
         let (mut shift, mut num_rare) = (Vec::new(), 0);
         let columns = counts.iter().zip(&sums).map(|(&count, &sum)| {
-            if is_sparse && count < rows.len().div_ceil(RARE) {
+            if is_sparse && count < rows.len().div_ceil(ROWS_PER_RARE_VALUE) {
                 num_rare += 1;
                 ColumnSlot::Rare(num_rare - 1)
             } else {

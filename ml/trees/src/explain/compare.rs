@@ -17,10 +17,10 @@ const MIN_SHARE: f64 = 0.01;
 const MIN_TICKS: f64 = 2.0;
 /// Multiple of the usual time of the additional calls above which the extra time has other reasons, too.
 const BEYOND_CALLS: f64 = 2.0;
-/// Multiple of the interquartile range beyond the quartiles from which on counts and times are unusual.
+/// Minimum distance of unusual counts and times from the quartiles, in interquartile ranges.
 const FENCE: f64 = 1.5;
 /// Rarity by which a path within something new must exceed that of its enclosing path to be named, too.
-const RARER: f64 = 0.25;
+const MIN_EXTRA_RARITY: f64 = 0.25;
 
 /// A path of the tree, of the usual tree, or of both.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +154,8 @@ impl Comparison<'_> {
             };
             let novelty = rarity.sqrt();
             let is_part = |above: &usize| {
-                kind == DifferenceKind::Missing || novelty <= found[*above].novelty + RARER
+                kind == DifferenceKind::Missing
+                    || novelty <= found[*above].novelty + MIN_EXTRA_RARITY
             };
             let top = above.filter(is_part).unwrap_or_else(|| {
                 found.push(RawDifference {

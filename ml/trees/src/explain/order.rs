@@ -10,9 +10,9 @@ const MAX_DIFFERENCES: usize = 40;
 /// Maximum importance of a decrease relative to the first increase, in a tree that is slow.
 const DECREASE_LIMIT: f64 = 0.99;
 /// Weight of the time of a difference that normal trees sometimes have, too.
-const ORDINARY: f64 = 0.4;
+const ORDINARY_WEIGHT: f64 = 0.4;
 /// Weight of a missing path relative to a new one of equal rarity, which is more informative.
-const MISSING: f64 = 0.95;
+const MISSING_WEIGHT: f64 = 0.95;
 
 /// Sorts differences by importance, the most important first.
 ///
@@ -36,9 +36,13 @@ pub(super) fn ranked(mut found: Vec<RawDifference>, is_slower: bool) -> Vec<RawD
     .max(1.0);
     for found in &mut found {
         let share = found.excess_ns().abs().real() / all_ns;
-        let of_time = if found.is_ordinary { ORDINARY } else { 1.0 };
+        let of_time = if found.is_ordinary {
+            ORDINARY_WEIGHT
+        } else {
+            1.0
+        };
         let of_kind = if found.kind == DifferenceKind::Missing {
-            MISSING
+            MISSING_WEIGHT
         } else {
             1.0
         };

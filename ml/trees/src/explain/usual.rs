@@ -91,8 +91,8 @@ impl UsualTrees {
 
     /// Computes the usual trees of `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
-    /// A shape counts only if more than a third of its trees are normal, as in `callgrove_judge::decision::Locations`. If no
-    /// tree is left, all are used.
+    /// A shape counts only if more than a third of its trees are normal, as in `callgrove_judge::decision::Locations`.
+    /// If no tree is left, all are used.
     pub fn of(forest: &Forest, paths: &CallPaths, is_normal: &[bool]) -> Self {
         let shapes = &paths.shapes;
         let normal = |tree: usize| is_normal.get(tree).copied().unwrap_or(true);

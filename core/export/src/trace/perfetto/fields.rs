@@ -1,4 +1,4 @@
-//! Numbers of Perfetto and numbers that its writer chooses.
+//! Numbers that Perfetto defines, and numbers that a writer chooses.
 //!
 //! Source: `protos/perfetto/trace` of Perfetto.
 
@@ -12,19 +12,19 @@ pub(super) const RUN_CLOCK: u64 = 64;
 pub(super) const BOOTTIME: u64 = 6;
 /// The clock of times since the epoch.
 pub(super) const REALTIME: u64 = 1;
-/// Flag of a packet: what its sequence has stated before is void.
+/// Flag of a packet: the earlier state of its sequence is void.
 pub(super) const STATE_CLEARED: u64 = 1;
-/// Flag of a packet: it needs what its sequence has stated before.
+/// Flag of a packet: it needs the earlier state of its sequence.
 pub(super) const NEEDS_STATE: u64 = 2;
 /// Type of an event: a slice begins.
 pub(super) const BEGIN: u64 = 1;
 /// Type of an event: the innermost slice ends.
 pub(super) const END: u64 = 2;
-/// Type of an event: something without a duration.
+/// Type of an event: an instant, which has no duration.
 pub(super) const INSTANT: u64 = 3;
 /// Type of an event: a sample of a counter.
 pub(super) const COUNTER: u64 = 4;
-/// Field of an event for a flow that begins or goes on.
+/// Field of an event for a flow that begins or continues.
 pub(super) const FLOW: u64 = 47;
 /// Field of an event for a flow that ends.
 pub(super) const FLOW_END: u64 = 48;
@@ -42,7 +42,7 @@ pub(super) const BYTES_AT_ONCE: usize = 256 << 10;
 pub(super) const CATEGORIES: [&str; 2] = ["tau_mpi", "callgrove"];
 /// Number of the category of messages.
 pub(super) const MESSAGE_CATEGORY: u64 = 1;
-/// Number of the category of what only Callgrove reads.
+/// Number of the category of instants that only Callgrove reads.
 pub(super) const OWN_CATEGORY: u64 = 2;
 /// Names of instants, whose numbers follow those of functions.
 pub(super) const INSTANTS: [&str; 6] = [

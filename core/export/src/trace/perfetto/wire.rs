@@ -1,6 +1,7 @@
 //! Messages of protobuf, written field by field.
 //!
-//! A message in a message has its length before it. A byte is left for it, which suffices for most; the others are moved.
+//! A nested message is preceded by its length. One byte is reserved for the length, which suffices for most messages;
+//! longer ones are moved.
 
 /// Wire type of an integer of variable length.
 const VARINT: u64 = 0;
@@ -16,12 +17,12 @@ pub(super) struct ProtoWriter {
 }
 
 impl ProtoWriter {
-    /// Returns what was written.
+    /// Returns the output.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets what was written.
+    /// Clears the output.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }

@@ -19,7 +19,7 @@ use crate::trace::layout::{LaneLayout, ProcessLayout, RunLayout};
 use crate::trace::sink::{FindingFlows, FindingTrack, LaneItem, TraceSink};
 use crate::trace::walk::write_run;
 
-/// Writes a run, and what was found in it, as a trace of Perfetto. Times before the epoch are moved so that the run
+/// Writes a run and its findings as a trace of Perfetto. Times before the epoch are moved so that the run
 /// begins at it.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ struct PerfettoSink<'a, W> {
     start: TimeNs,
     out: &'a mut W,
     packets: ProtoWriter,
-    /// Whether the name of each function was stated.
+    /// For each function, true if its name was stated.
     known: Vec<bool>,
     /// Track of the current lane, and those of its counters.
     lane: u64,

@@ -15,14 +15,14 @@ use crate::recorder::{
 
 /// The number of events after which the profiler of JAX stops writing JSON.
 const JAX_MAX_EVENTS: u64 = 1_000_000;
-/// Largest number of ranks that is believed: beyond it the number is damaged.
+/// Maximum number of ranks that is plausible: beyond it the number is damaged.
 const MAX_RANKS: u32 = 1 << 22;
 /// Added to the number of a thread that is named by a text.
 const TEXT_THREAD: u64 = 1 << 62;
 /// Added to the number of the row of a thread whose number another process has too.
 const OTHER_THREAD: u64 = 1 << 61;
 
-/// The ranks of a file while they are put together.
+/// The ranks of a file while they are assembled.
 pub(crate) struct ChromeAssembly {
     pub(crate) recorder: EventRecorder,
     pub(crate) facts: FileFacts,
@@ -36,7 +36,7 @@ pub(crate) struct ChromeAssembly {
     mains: BTreeMap<RankId, (LaneNumber, RowNumber)>,
 }
 
-/// Returns what a file holds. `assumed` is its rank if it does not state one, and `file` its name for messages.
+/// Returns the contents of a file. `assumed` is its rank if it does not state one, and `file` its name for messages.
 pub(crate) fn assemble(
     mut recorder: EventRecorder,
     facts: FileFacts,
@@ -110,7 +110,7 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
 }
 
 impl ChromeAssembly {
-    /// Gives each row with calls a lane.
+    /// Assigns a lane to each row with calls.
     fn add_lanes(&mut self) {
         let mut places: BTreeMap<(RankId, LaneIdentity), RowPlace> = BTreeMap::new();
         for (index, row) in self.recorder.rows.list.iter().enumerate() {
@@ -130,7 +130,7 @@ impl ChromeAssembly {
         }
     }
 
-    /// Returns what the lane of a row is.
+    /// Returns the identity of the lane of a row.
     fn lane_key(&self, index: usize, row: &ChromeRow) -> LaneIdentity {
         let track = LaneIdentity::Track(number(index));
         let ChromeRowKind::Calls(kind) = row.kind else {
@@ -202,7 +202,7 @@ impl ChromeAssembly {
         }
     }
 
-    /// Adds what is known about ranks and lanes.
+    /// Adds the known facts about ranks and lanes.
     fn describe(&mut self, file: &str) {
         let recorder = &self.recorder;
         let thread_names: BTreeMap<_, _> = recorder.thread_names.iter().cloned().collect();
@@ -349,7 +349,8 @@ impl ChromeAssembly {
             if from.0 == to.0 {
                 continue;
             }
-            // Each message has a tag of its own, so that both of its ends are found. The upper half is the communicator.
+            // Each message has a tag of its own, so that both of its ends are found. The upper half is the
+            // communicator.
             let tag = hop.number & u64::from(u32::MAX);
             let ends = [
                 (from, to.0, CommKind::Send, hop.from.time_ns),

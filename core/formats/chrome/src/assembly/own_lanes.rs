@@ -6,7 +6,7 @@ use super::assembler::ChromeAssembly;
 use crate::recorder::{OwnEventKind, OwnEvents, on_axis};
 
 impl ChromeAssembly {
-    /// Adds what a file that Callgrove wrote states about lanes.
+    /// Adds the facts about lanes in a file that Callgrove wrote.
     pub(crate) fn add_own_events(&mut self) {
         let base_ns = self.facts.base_ns;
         let own = self.recorder.own.take().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which rank each process of a file is.
+//! The rank of each process of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use callgrove_source::rank_in_text;
 use crate::events::FileFacts;
 use crate::recorder::{EventRecorder, RowName};
 
-/// What kind of program wrote the file, which decides what its processes are.
+/// The program that wrote a file, which determines the meaning of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TraceWriter {
     /// Kineto: one rank, whose processes are the program and its GPUs.
@@ -24,13 +24,13 @@ pub(crate) enum TraceWriter {
 pub(crate) struct AssignedRanks {
     pub(crate) writer: TraceWriter,
     pub(crate) by_process: BTreeMap<RowName, RankId>,
-    /// Whether the ranks are not stated in the file.
+    /// True if the file does not state the ranks.
     pub(crate) are_assumed: bool,
 }
 
-/// Beginnings of the names that JAX gives to processes.
+/// Prefixes of the names that JAX gives to processes.
 const JAX_PROCESSES: [&str; 2] = ["/host:", DEVICE_PROCESS];
-/// The beginning of those of GPUs and TPUs.
+/// Prefix of the names that JAX gives to GPUs and TPUs.
 const DEVICE_PROCESS: &str = "/device:";
 
 impl AssignedRanks {

@@ -1,4 +1,4 @@
-//! The arguments of calls that are needed: what launched a call, and in which collective it takes part.
+//! The needed arguments of calls: the launch of a call, and the collective in which it takes part.
 
 use callgrove_model::{CommKind, RankId};
 
@@ -13,15 +13,15 @@ const TAG_BITS: u32 = 32;
 /// The collective that a call takes part in, as its arguments state it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CollectiveFacts {
-    /// Identifies the process group; 0 if nothing is known of it.
+    /// Identifies the process group; 0 if it is unknown.
     pub(crate) communicator: u64,
     /// The number of the operation in its group.
     pub(crate) sequence: Option<u64>,
-    /// Whether the operation has a source or a destination, so that it is no collective.
+    /// True if the operation has a source or a destination, so that it is not a collective.
     pub(crate) is_point_to_point: bool,
     /// The message that the operation sends or receives.
     pub(crate) message: Option<PartnerMessage>,
-    /// Whether there was any such argument.
+    /// True if there was any such argument.
     pub(crate) is_stated: bool,
 }
 

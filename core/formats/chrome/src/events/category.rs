@@ -1,6 +1,6 @@
-//! What the category of a call says about it: the names that Kineto gives, for NVIDIA, AMD, Intel, MTIA and others.
+//! The kind of a call by its category, with the names that Kineto uses for NVIDIA, AMD, Intel, MTIA and others.
 
-/// What a call is.
+/// The kind of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum ChromeCallKind {
     /// A call on a thread.
@@ -44,7 +44,7 @@ const DEVICE_RANGE: &[&[u8]] = &[
 ];
 /// Categories of ranges of the profiler.
 const SPAN: &[&[u8]] = &[b"Trace", b"overhead"];
-/// Categories that other programs have too.
+/// Categories that other programs use, too.
 const COMMON: &[&[u8]] = &[b"kernel", b"Trace", b"overhead"];
 
 impl ChromeCallKind {

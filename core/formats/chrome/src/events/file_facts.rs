@@ -1,4 +1,4 @@
-//! What a file says about itself next to its events.
+//! The facts that a file states about itself, next to its events.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use crate::json::{JsonCursor, JsonValue};
 /// Facts about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileFacts {
-    /// What is added to each time, in nanoseconds since the epoch (`baseTimeNanoseconds`).
+    /// The time to which each time is relative, in nanoseconds since the epoch (`baseTimeNanoseconds`).
     pub(crate) base_ns: i64,
     /// The rank of the process.
     pub(crate) rank: Option<u32>,
     /// The number of ranks of the job.
     pub(crate) num_ranks: Option<u32>,
-    /// Whether Kineto wrote the file, as its keys say.
+    /// True if Kineto wrote the file, according to its keys.
     pub(crate) is_of_kineto: bool,
-    /// Whether Callgrove wrote the file.
+    /// True if Callgrove wrote the file.
     pub(crate) is_own: bool,
     pub(crate) host: Option<String>,
     /// The names of the GPUs by their numbers.
@@ -76,7 +76,7 @@ impl FileFacts {
         let JsonValue::Nested(array) = value else {
             return;
         };
-        // The brackets match; what else is damaged is left out.
+        // The brackets match; other damage is left out.
         let _damage = JsonCursor::new(array).elements(|device| {
             let (mut number, mut name) = (None, None);
             for_members(device, |key, value| match (key, value) {
@@ -94,7 +94,7 @@ impl FileFacts {
 /// Calls `each` with the keys and values of an object.
 pub(crate) fn for_members<'a>(value: JsonValue<'a>, each: impl FnMut(&'a [u8], JsonValue<'a>)) {
     if let JsonValue::Nested(object) = value {
-        // The brackets match; what else is damaged is left out.
+        // The brackets match; other damage is left out.
         let _damage = JsonCursor::new(object).members(each);
     }
 }

@@ -1,4 +1,4 @@
-//! What events and files state, by the keys of the format.
+//! The facts that events and files state under the keys of the format.
 
 mod arguments;
 mod category;

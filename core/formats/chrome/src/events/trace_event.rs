@@ -11,22 +11,22 @@ pub(crate) struct TraceEvent<'a> {
     pub(crate) category: JsonText<'a>,
     pub(crate) process: JsonValue<'a>,
     pub(crate) thread: JsonValue<'a>,
-    /// When it begins (`ts`), in microseconds.
+    /// Time of its beginning (`ts`), in microseconds.
     pub(crate) begin: JsonValue<'a>,
-    /// How long it takes (`dur`), in microseconds.
+    /// Its duration (`dur`), in microseconds.
     pub(crate) length: JsonValue<'a>,
     /// Joins the events of a flow or of an asynchronous call: `id` or `id2`.
     pub(crate) id: JsonValue<'a>,
     /// Joins calls by flows (`bind_id`).
     pub(crate) bind_id: JsonValue<'a>,
-    /// Whether the flow of `bind_id` ends here, and whether it begins here.
+    /// True if the flow of `bind_id` ends here; true if it begins here.
     pub(crate) flow: (bool, bool),
     /// An object with its brackets, or nothing.
     pub(crate) args: &'a [u8],
 }
 
 impl<'a> TraceEvent<'a> {
-    /// Passes an event.
+    /// Reads an event.
     pub(crate) fn parse(cursor: &mut JsonCursor<'a>) -> Result<Self, JsonFault> {
         let mut event = Self::default();
         cursor.members(|key, value| match (key, value) {
@@ -51,7 +51,7 @@ impl<'a> TraceEvent<'a> {
 
     /// Calls `each` with every key and value of the arguments.
     pub(crate) fn arguments(&self, each: impl FnMut(&'a [u8], JsonValue<'a>)) {
-        // What is damaged in them is left out; their brackets match.
+        // Damaged arguments are left out; the brackets match.
         let _damage = JsonCursor::new(self.args).members(each);
     }
 }

@@ -1,6 +1,6 @@
 //! A pull parser over bytes that are in memory.
 //!
-//! It checks as much as keeps damage local: brackets match, and a string is followed by what may follow one. So a lost
+//! It checks just enough to keep damage local: brackets match, and a string is followed by a valid character. So a lost
 //! quote ends a value within a few bytes, although the text that follows has the roles of strings and names exchanged.
 
 use super::text::JsonText;
@@ -13,7 +13,7 @@ const MAX_DEPTH: u32 = 128;
 pub(crate) enum JsonFault {
     /// The bytes end within the value.
     Incomplete,
-    /// The bytes are no JSON.
+    /// The bytes are not JSON.
     Invalid,
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum JsonValue<'a> {
     Missing,
     /// A string.
     Text(JsonText<'a>),
-    /// A number, `true`, `false`, `null`, or what some writers have instead, such as `NaN`.
+    /// A number, `true`, `false`, `null`, or an invalid literal that some writers use, such as `NaN`.
     Word(&'a [u8]),
     /// An object or array with its brackets.
     Nested(&'a [u8]),
@@ -48,7 +48,7 @@ impl<'a> JsonCursor<'a> {
         self.at
     }
 
-    /// Passes white space, and returns the byte after it.
+    /// Skips white space, and returns the byte after it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Result<u8, JsonFault> {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -60,13 +60,13 @@ impl<'a> JsonCursor<'a> {
         Err(JsonFault::Incomplete)
     }
 
-    /// Passes a byte that [`JsonCursor::peek`] returned.
+    /// Skips a byte that [`JsonCursor::peek`] returned.
     #[inline]
     pub(crate) fn pass(&mut self) {
         self.at += 1;
     }
 
-    /// Passes white space and one byte.
+    /// Skips white space and one byte.
     #[inline]
     pub(crate) fn take(&mut self, wanted: u8) -> Result<(), JsonFault> {
         if self.peek()? != wanted {
@@ -76,7 +76,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Passes an object, and calls `each` with every key and value. Keys are as written, with escapes. A comma before
+    /// Reads an object, and calls `each` with every key and value. Keys are as written, with escapes. A comma before
     /// the end is allowed.
     #[inline]
     pub(crate) fn members(
@@ -99,7 +99,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Passes an array, and calls `each` with every value.
+    /// Reads an array, and calls `each` with every value.
     pub(crate) fn elements(
         &mut self,
         mut each: impl FnMut(JsonValue<'a>),
@@ -117,7 +117,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Passes a value.
+    /// Reads a value.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<JsonValue<'a>, JsonFault> {
         match self.peek()? {
@@ -127,7 +127,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Passes a string.
+    /// Reads a string.
     #[inline]
     pub(crate) fn text(&mut self) -> Result<JsonText<'a>, JsonFault> {
         self.take(b'"')?;
@@ -137,7 +137,7 @@ impl<'a> JsonCursor<'a> {
         Ok(JsonText::new(raw, is_plain))
     }
 
-    /// Passes the rest of a string after its first quote. Returns whether it has no escapes.
+    /// Reads the rest of a string after its first quote. Returns whether it has no escapes.
     #[inline]
     fn pass_string(&mut self) -> Result<bool, JsonFault> {
         let mut is_plain = true;
@@ -153,7 +153,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Passes a number or literal.
+    /// Reads a number or literal.
     #[inline]
     fn word(&mut self) -> Result<&'a [u8], JsonFault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -168,7 +168,7 @@ impl<'a> JsonCursor<'a> {
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    /// Passes an object or array without looking at its values.
+    /// Skips an object or array without parsing its values.
     fn nested(&mut self) -> Result<&'a [u8], JsonFault> {
         let start = self.at;
         let (mut depth, mut are_objects) = (0_u32, 0_u128);
@@ -205,9 +205,9 @@ impl<'a> JsonCursor<'a> {
     }
 }
 
-/// Number of bytes of which a string is searched at once.
+/// Number of bytes of a string that are searched at a time.
 const WORD_BYTES: usize = 8;
-/// Number of chunks after which a string is a long one.
+/// Number of such chunks after which a string counts as long.
 const MAX_CHUNKS: usize = 8;
 /// The number 1 in each byte.
 const ONES: u64 = u64::MAX / 255;

@@ -1,10 +1,10 @@
 //! Decimal text as integers, exactly.
 
-/// Largest number of digits that may precede the exponent's: longer ones are zeros or no times.
+/// Maximum number of digits that may precede the exponent's: longer numbers are zeros or not times.
 const MAX_DIGITS: i32 = 400;
 
-/// Returns a decimal number times `10^num_places`, rounded to the nearest integer; `None` if the text is no number or
-/// does not fit. An exponent is allowed.
+/// Returns a decimal number times `10^num_places`, rounded to the nearest integer; `None` if the text is not a number
+/// or does not fit. An exponent is allowed.
 pub(crate) fn scaled(text: &[u8], num_places: i32) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),

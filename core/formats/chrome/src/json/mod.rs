@@ -1,4 +1,4 @@
-//! JSON text, read piece by piece without building documents of it.
+//! JSON text, read piece by piece without building documents in memory.
 
 mod cursor;
 mod decimal;

@@ -1,6 +1,6 @@
-//! Passes a value of any length, piece by piece.
+//! Skips a value of any length, piece by piece.
 
-/// The state within a value that is passed.
+/// The state within a value that is skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ValueSkipper {
     depth: u64,
@@ -9,7 +9,7 @@ pub(crate) struct ValueSkipper {
 }
 
 impl ValueSkipper {
-    /// Passes bytes of the value. Returns their number, and whether the value ends after them: before a comma or a
+    /// Skips bytes of the value. Returns their number, and whether the value ends after them: before a comma or a
     /// bracket that is not its own.
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> (usize, bool) {
         for (at, &byte) in bytes.iter().enumerate() {

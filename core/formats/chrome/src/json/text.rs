@@ -13,8 +13,8 @@ pub(crate) struct JsonText<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DecodedText<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// Whether it holds what JSON does not allow in it: control characters, bytes that are not UTF-8, half a pair of
-    /// surrogates, unknown escapes.
+    /// True if it contains something that JSON does not allow: control characters, bytes that are not UTF-8, half a
+    /// pair of surrogates, or unknown escapes.
     pub(crate) is_irregular: bool,
 }
 

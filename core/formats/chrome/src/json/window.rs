@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 /// Number of bytes that are in memory unless a value is longer.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Largest number of bytes of one value: longer ones are damage.
+/// Maximum number of bytes of one value: longer ones are damage.
 const MAX_VALUE_BYTES: usize = 16 << 20;
 
-/// A window on a text, which moves on.
+/// A window that moves over a text.
 pub(crate) struct TextWindow {
     reader: Box<dyn Read + Send>,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl TextWindow {
         self.num_before
     }
 
-    /// Moves the start of the window on.
+    /// Advances the start of the window.
     pub(crate) fn pass(&mut self, num_bytes: usize) {
         let num_bytes = num_bytes.min(self.end - self.start);
         self.start += num_bytes;

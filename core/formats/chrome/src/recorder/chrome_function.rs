@@ -1,4 +1,4 @@
-//! What the name of a function says.
+//! Functions, and the class of a call that follows from its name.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const STEP_NAME: &str = "ProfilerStep";
 /// The operation that states the process group of a collective.
 const GROUP_OPERATION: &str = "record_param_comms";
 
-/// What the name of a function says beyond its text.
+/// A function, with the facts that follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ChromeFunction {
     pub(super) func: FuncId,
@@ -26,13 +26,14 @@ pub(super) struct ChromeFunction {
 /// A name when it is first read.
 pub(super) struct ReadName {
     pub(super) function: ChromeFunction,
-    /// How many times the text was changed.
+    /// Number of changes of the text.
     pub(super) num_changes: usize,
     pub(super) is_message_call: bool,
 }
 
 impl ChromeFunction {
-    /// Reads a name, and adds it to `names`. In a file of Callgrove, the numbers of iterations are parts of their names.
+    /// Reads a name, and adds it to `names`. In a file of Callgrove, the numbers of iterations are parts of their
+    /// names.
     pub(super) fn read(
         name: JsonText<'_>,
         names: &mut NameTable<FuncId>,

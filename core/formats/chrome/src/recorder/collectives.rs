@@ -14,12 +14,12 @@ use super::launches::LaunchPair;
 use super::rows::RowNumber;
 use crate::events::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
 
-/// What the name of a kernel contains that sends and receives: alone, or as part of an exchange of all with all.
+/// A part of the name of each kernel that sends and receives, alone or as part of an all-to-all exchange.
 const SEND_RECV: &str = "SendRecv";
-/// The beginning of the names of calls that are collectives on the CPU.
+/// Prefix of the names of collectives on the CPU.
 const GLOO: &str = "gloo:";
 
-/// A call that takes part in a collective, or may.
+/// A call that takes part, or may take part, in a collective.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CollectiveCall {
     pub(crate) row: RowNumber,
@@ -30,11 +30,11 @@ pub(crate) struct CollectiveCall {
     pub(crate) external_id: Option<i64>,
     pub(crate) facts: CollectiveFacts,
     pub(crate) class: CollectiveClass,
-    /// Whether it runs on a GPU, so that it was launched.
+    /// True if it runs on a GPU, so that it was launched.
     pub(crate) is_kernel: bool,
 }
 
-/// What the name of a call says about it.
+/// The class of a communication call by its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum CollectiveClass {
     /// A collective.
@@ -44,7 +44,7 @@ pub(crate) enum CollectiveClass {
 }
 
 impl CollectiveClass {
-    /// Returns the class of a kernel, or `None` if it is no collective.
+    /// Returns the class of a kernel, or `None` if it is not a collective.
     pub(crate) fn of_kernel(name: &str) -> Option<Self> {
         let operation = communication_kernel(name)?;
         Some(if operation.contains(SEND_RECV) {
@@ -54,7 +54,7 @@ impl CollectiveClass {
         })
     }
 
-    /// Returns the class of a call on the CPU, or `None` if it is no collective.
+    /// Returns the class of a call on the CPU, or `None` if it is not a collective.
     pub(crate) fn of_call(name: &str) -> Option<Self> {
         let operation = name.strip_prefix(GLOO)?;
         let is_message = operation.starts_with("send") || operation.starts_with("recv");
@@ -77,14 +77,14 @@ pub(crate) struct TrainingStep {
     pub(crate) number: u64,
 }
 
-/// What is known about the collectives of a file.
+/// The collectives of a file, and the facts about them.
 #[derive(Debug, Default)]
 pub(crate) struct CollectiveCalls {
     pub(crate) calls: Vec<CollectiveCall>,
-    /// What operations state, by their external ids.
+    /// The facts that operations state, by their external ids.
     pub(crate) operations: BTreeMap<i64, CollectiveFacts>,
     pub(crate) steps: Vec<TrainingStep>,
-    /// Whether calls on the CPU are messages between two, so that kernels of which nothing else is known may be.
+    /// True if calls on the CPU are messages between two ranks. Then a kernel without other facts may be one, too.
     pub(crate) has_messages: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct NumberedCollective {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MessageKernel {
     pub(crate) row: RowNumber,
-    /// When it begins to send, or has received, in nanoseconds since the time that the file states.
+    /// Time at which it begins to send, or has received, in nanoseconds since the time that the file states.
     pub(crate) time_ns: i64,
     pub(crate) message: PartnerMessage,
 }
@@ -110,7 +110,7 @@ pub(crate) struct MessageKernel {
 struct Unnumbered {
     call: CollectiveCall,
     facts: CollectiveFacts,
-    /// When it was launched, if that is known; else when it began.
+    /// Time of its launch, if that is known; else of its beginning.
     order_ns: i64,
     is_launch_known: bool,
 }
@@ -185,7 +185,7 @@ impl CollectiveCalls {
         numbered
     }
 
-    /// Returns what the call states, or else the operation that it belongs to.
+    /// Returns the facts that the call states, or else those of the operation that it belongs to.
     fn facts(&self, call: &CollectiveCall) -> CollectiveFacts {
         let operation = call.external_id.and_then(|id| self.operations.get(&id));
         let Some(operation) = operation else {

@@ -1,4 +1,4 @@
-//! Takes in the events of a file, one after another.
+//! Processes the events of a file, one after another.
 
 use std::collections::HashMap;
 
@@ -30,12 +30,12 @@ pub(crate) struct EventRecorder {
     pub(crate) collectives: CollectiveCalls,
     pub(crate) process_names: Vec<(RowName, String)>,
     pub(crate) thread_names: Vec<(RowPlace, String)>,
-    /// What a file that Callgrove wrote states about rows; `None` in the files of others.
+    /// The facts about rows in a file that Callgrove wrote; `None` in files of other programs.
     pub(crate) own: Option<OwnEvents>,
     pub(crate) warnings: Warnings,
-    /// Whether an event has a category that only Kineto has.
+    /// True if an event has a category that only Kineto uses.
     pub(crate) is_of_kineto: bool,
-    /// Number of events that are no metadata.
+    /// Number of events other than metadata.
     pub(crate) num_events: u64,
     by_name: HashMap<Vec<u8>, ChromeFunction>,
     file: String,
@@ -50,7 +50,7 @@ impl EventRecorder {
         }
     }
 
-    /// Takes in an event.
+    /// Processes an event.
     pub(crate) fn add(&mut self, event: &TraceEvent<'_>) {
         self.num_events += u64::from(event.phase != b'M');
         if self.own.is_some() && is_finding(event) {
@@ -107,7 +107,7 @@ impl EventRecorder {
         Some(())
     }
 
-    /// Takes in how a call relates to others.
+    /// Processes the relations of a call to others.
     #[inline]
     fn add_relations(
         &mut self,

@@ -5,7 +5,7 @@ use crate::json::{JsonValue, scaled};
 
 /// Number of decimal places of a microsecond that are whole nanoseconds.
 const NUM_PLACES: i32 = 3;
-/// Largest time, in nanoseconds: 146 years. It leaves the range that sums of times need.
+/// Maximum time, in nanoseconds: 146 years. It leaves the range that sums of times need.
 const MAX_TIME_NS: i64 = i64::MAX / 2;
 
 /// Returns a time in nanoseconds, or `None` if it is missing or out of range.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::rows::RowPlace;
 
-/// What a point is for its flow.
+/// The position of a point in its flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum FlowPointKind {
     Start,

@@ -1,4 +1,4 @@
-//! Which call launched which work on a GPU.
+//! Launches: work on a GPU, and the call that launched it.
 
 use callgrove_model::TimeNs;
 
@@ -28,7 +28,7 @@ pub(crate) struct LaunchEnds {
 }
 
 impl LaunchEnds {
-    /// Returns whether some work states by which number it was launched, so that flows say nothing new.
+    /// Returns whether some work states the number of its launch, so that flows add nothing.
     pub(crate) fn are_stated(&self) -> bool {
         !self.work.is_empty()
     }

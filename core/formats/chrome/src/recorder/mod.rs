@@ -1,4 +1,4 @@
-//! Takes in the events of a file: rows with their calls, and what joins calls of different rows.
+//! Processes the events of a file: rows with their calls, and relations between calls of different rows.
 
 mod async_calls;
 mod chrome_function;

@@ -1,8 +1,8 @@
-//! Files that Callgrove wrote: what they state beyond what other writers do.
+//! Files that Callgrove wrote: facts that other writers do not state.
 //!
 //! The key `callgrove` before the events marks such a file. Instants of the category `callgrove` state messages,
 //! collectives, writes of the tracer and metadata; an argument has the full name of a function; flows of the category
-//! `launch` lead to launched calls. Findings, which are no part of the run, have a category of their own.
+//! `launch` lead to launched calls. Findings, which are not part of the run, have a category of their own.
 
 use callgrove_model::{CommKind, CounterId, RankId, ThreadId};
 use callgrove_source::EventPieces;
@@ -16,12 +16,12 @@ const FINDING: &[u8] = b"callgrove_finding";
 /// The category of flows to launched calls.
 const LAUNCH: &[u8] = b"launch";
 
-/// What a file states about its rows. Times are in nanoseconds since the time that the file states.
+/// The facts that a file states about its rows. Times are in nanoseconds since the base time of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OwnEvents {
     pub(crate) messages: EventPieces<OwnMessage>,
     pub(crate) samples: EventPieces<OwnSample>,
-    /// What is rarer.
+    /// Events of rarer kinds.
     pub(crate) others: Vec<OwnEvent>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct OwnSample {
     pub(crate) value: u64,
 }
 
-/// Something on a row at a time.
+/// An event on a row at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OwnEvent {
     pub(crate) row: RowNumber,
@@ -104,7 +104,7 @@ fn number_of(value: JsonValue<'_>) -> u64 {
 }
 
 impl OwnEvents {
-    /// Takes in what an instant states.
+    /// Processes the facts that an instant states.
     pub(crate) fn add_instant(&mut self, event: &TraceEvent<'_>, row: RowNumber, time_ns: i64) {
         let mut push = |kind| self.others.push(OwnEvent { row, time_ns, kind });
         match event.name.raw() {
@@ -129,7 +129,7 @@ impl OwnEvents {
         }
     }
 
-    /// Takes in a sample of a counter.
+    /// Processes a sample of a counter.
     pub(crate) fn add_sample(
         &mut self,
         event: &TraceEvent<'_>,

@@ -1,4 +1,5 @@
-//! Events at one time: ends of asynchronous calls, points of flows, counter samples, and what only Callgrove writes.
+//! Events at one time: ends of asynchronous calls, points of flows, counter samples, and events that only Callgrove
+//! writes.
 
 use std::borrow::Cow;
 
@@ -16,7 +17,7 @@ use crate::events::{ChromeCallKind, TraceEvent, is_launch_flow};
 use crate::json::{JsonValue, scaled};
 
 impl EventRecorder {
-    /// Takes in an event that other writers do not have, or not with these arguments.
+    /// Processes an event that other writers do not have, or not with these arguments.
     pub(super) fn add_own(&mut self, event: &TraceEvent<'_>) -> Option<()> {
         let time_ns = time_ns(event.begin)?;
         let place = self.rows.place(event.process, event.thread);
@@ -98,7 +99,7 @@ impl EventRecorder {
         Some(())
     }
 
-    /// Takes in the flow that a call states itself.
+    /// Processes the flow that a call states itself.
     #[inline]
     pub(super) fn add_bound_flow(&mut self, event: &TraceEvent<'_>, place: RowPlace, time_ns: i64) {
         let kind = match event.flow {
@@ -125,7 +126,7 @@ impl EventRecorder {
         let mut num_invalid = 0_u32;
         let mut samples = Vec::new();
         event.arguments(|key, value| {
-            // A series that is no number, such as a text, is no counter.
+            // A series that is not a number, such as a text, is not a counter.
             let Some(text) = value.plain().filter(|it| it.iter().any(u8::is_ascii_digit)) else {
                 return;
             };

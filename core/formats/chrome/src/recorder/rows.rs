@@ -8,7 +8,7 @@ use callgrove_source::ListedCalls;
 use crate::events::ChromeCallKind;
 use crate::json::JsonValue;
 
-/// How a file names a process or thread.
+/// The name or number of a process or thread in a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum RowName {
     Missing,
@@ -25,7 +25,7 @@ pub(crate) struct RowPlace(pub(crate) usize);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowNumber(pub(crate) u32);
 
-/// What a row holds.
+/// The contents of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum ChromeRowKind {
     /// Calls of this kind.
@@ -63,7 +63,7 @@ pub(crate) struct ChromeRow {
     pub(crate) calls: ListedCalls,
     /// Number of iterations of a training among the calls.
     pub(crate) num_steps: u64,
-    /// Whether the file states that it is a thread, with or without calls.
+    /// True if the file states that it is a thread, with or without calls.
     pub(crate) is_stated: bool,
 }
 
@@ -77,7 +77,7 @@ impl ChromeRow {
 /// The rows of a file, in the order in which they were first named.
 #[derive(Debug, Default)]
 pub(crate) struct ChromeRows {
-    /// Names that are no numbers.
+    /// Names that are not numbers.
     pub(crate) texts: Vec<String>,
     pub(crate) places: Vec<(RowName, RowName)>,
     pub(crate) list: Vec<ChromeRow>,
@@ -100,7 +100,7 @@ impl ChromeRows {
         number
     }
 
-    /// Returns how a process or thread is named. A text that is a number is one.
+    /// Returns the name or number of a process or thread. A text that consists of digits is a number.
     pub(crate) fn name(&mut self, value: JsonValue<'_>) -> RowName {
         let raw = match value {
             JsonValue::Word(raw) => raw,

@@ -1,4 +1,4 @@
-//! What small tables state about the run: its clock, host, processes, threads and GPUs.
+//! The facts about the run in its small tables: clock, host, processes, threads and GPUs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::process::ProcessKey;
 use crate::profiled_run::ProfiledRun;
 use crate::scan::{Cells, Scan};
 
-/// Largest number of rows of such a table: threads of a large run.
+/// Maximum number of rows of such a table: threads of a large run.
 const MAX_ROWS: u64 = 1 << 20;
 
 /// Size of a text that is too long for the name of a host, a thread or a GPU, in bytes.
 const TOO_LONG_BYTES: usize = 256;
 
-/// What small tables state.
+/// The facts in the small tables.
 #[derive(Default)]
 pub(crate) struct NsightFacts {
     pub(crate) mpi: MpiRanks,
@@ -99,7 +99,7 @@ impl NsightFacts {
         }
     }
 
-    /// Adds what is known of each process.
+    /// Adds the known facts about each process.
     pub(crate) fn apply(&mut self, run: &mut ProfiledRun) {
         let processes: Vec<_> = run.keys().collect();
         let uses_gpu = |run: &mut ProfiledRun, index| {
@@ -142,7 +142,7 @@ impl NsightFacts {
     }
 }
 
-/// Reads a small table, if the file has it. One that is damaged states what was read before the damage.
+/// Reads a small table, if the file has it. Of a damaged table, the rows before the damage are used.
 fn read(database: &Database, name: &str, columns: &[&[&str]], take: impl FnMut(&Cells<'_>)) {
     if let Some(mut scan) = Scan::of_table(database, name, columns) {
         scan.read(database, MAX_ROWS, MAX_ROWS, take);

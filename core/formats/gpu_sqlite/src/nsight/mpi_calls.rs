@@ -68,11 +68,11 @@ struct PendingReceive {
     request: i64,
     envelope: Envelope,
     started: TimeNs,
-    /// When the call ended that started it.
+    /// Time at which the call ended that started it.
     returned: TimeNs,
 }
 
-/// What a function of MPI does with a message.
+/// The operation of a function of MPI on a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PointToPoint {
     Send,
@@ -86,11 +86,11 @@ enum PointToPoint {
     Other,
 }
 
-/// What the rows so far build.
+/// The calls of the rows that have been read.
 #[derive(Default)]
 pub(crate) struct MpiCalls {
     pending: Vec<PendingReceive>,
-    /// When waits for a request began and ended.
+    /// Times at which waits for a request began and ended.
     waits: BTreeMap<RequestKey, BTreeSet<(TimeNs, TimeNs)>>,
     /// Persistent requests by the time at which they were prepared.
     prepared: BTreeMap<(usize, i64, TimeNs), (PointToPoint, Envelope)>,
@@ -100,7 +100,7 @@ pub(crate) struct MpiCalls {
     known: BTreeSet<(LanePlaceKey, TimeNs)>,
 }
 
-/// Orders lanes.
+/// A sort key of lanes.
 type LanePlaceKey = (usize, callgrove_source::LaneNumber);
 
 fn place_key(place: LanePlace) -> LanePlaceKey {
@@ -185,7 +185,7 @@ impl MpiCalls {
         }
     }
 
-    /// Takes in a row of a call that starts a request, or waits for it.
+    /// Processes a row of a call that starts a request, or waits for it.
     fn take_request(
         &mut self,
         name: &str,
@@ -246,7 +246,7 @@ impl MpiCalls {
 }
 
 impl PointToPoint {
-    /// Returns what a function does, by its name in C or Fortran.
+    /// Returns the operation of a function, by its name in C or Fortran.
     fn of(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let name = name

@@ -1,4 +1,4 @@
-//! Ranks and communicators of MPI that a file states.
+//! The ranks and communicators of MPI that a file states.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::nsight::global_id::process_of;
 use crate::process::ProcessKey;
 use crate::scan::Scan;
 
-/// Largest number of rows of a table about MPI: several communicators of each rank.
+/// Maximum number of rows of a table about MPI: several communicators of each rank.
 const MAX_ROWS: u64 = 1 << 20;
 /// Marks the numbers of MPI's communicators, so that they differ from those of kernels.
 const MPI_COMMUNICATOR: u64 = 1 << 63;
-/// Largest rank that is believed.
+/// Maximum rank that is plausible.
 const MAX_RANK: u32 = 1 << 24;
 
 /// Ranks and communicators of MPI.
@@ -67,7 +67,7 @@ impl MpiRanks {
         });
     }
 
-    /// Returns the number of the communicator that a handle of a process is at a time of the file in nanoseconds.
+    /// Returns the number of the communicator of a handle in a process at a time of the file, in nanoseconds.
     pub(crate) fn communicator(
         &self,
         process: ProcessKey,

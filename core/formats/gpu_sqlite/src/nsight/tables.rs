@@ -1,4 +1,4 @@
-//! The tables with events, and what their rows become.
+//! The tables with events, and the conversion of their rows.
 
 use callgrove_model::FuncId;
 use callgrove_source::LaneIdentity;
@@ -112,7 +112,7 @@ pub(crate) struct NsightReader {
 }
 
 impl NsightReader {
-    /// Where names are.
+    /// The location of names.
     pub(crate) const STRINGS: StringTable = StringTable {
         table: "StringIds",
         value: "value",

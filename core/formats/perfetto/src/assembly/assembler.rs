@@ -1,4 +1,4 @@
-//! The end of reading: times of one clock, tracks as lanes of ranks.
+//! The last phase of reading: converts times to one clock, and tracks to lanes of ranks.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct Placed {
     pub(crate) is_gpu: bool,
 }
 
-/// The state of the work.
+/// The state of the conversion.
 pub(crate) struct Assembly {
     pub(crate) ranks: BTreeMap<RankId, RankEvents>,
     /// The place of each track that has events.
@@ -66,7 +66,7 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
     }
 }
 
-/// Gives up asynchronous slices that have no end.
+/// Removes asynchronous slices that have no end.
 fn close_asyncs(recorder: &mut TraceRecorder, file: &str) {
     let num_open: usize = recorder.asyncs.drain().map(|it| it.1.len()).sum();
     if num_open > 0 {
@@ -107,7 +107,7 @@ fn tracks_with_events(recorder: &TraceRecorder) -> Vec<bool> {
     with_events
 }
 
-/// Returns the ways from all clocks to that of the run.
+/// Returns the paths from all clocks to that of the run.
 fn paths(recorder: &TraceRecorder) -> BTreeMap<u64, ClockPath> {
     let tracks = recorder.tracks.tracks.iter();
     let slices = tracks.flat_map(|it| {
@@ -159,7 +159,7 @@ impl Assembly {
         }
     }
 
-    /// Adds the slices of all tracks, and what flows connect.
+    /// Adds the slices of all tracks, and the messages and launches of flows.
     fn add_slices(&mut self, recorder: &mut TraceRecorder) {
         let mut flows = std::mem::take(&mut recorder.flows);
         flows.sort_by_key(|it| it.track);

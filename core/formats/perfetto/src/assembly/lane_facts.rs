@@ -1,4 +1,4 @@
-//! What is known about lanes and processes: names, numbers, command lines, and which thread is the main one.
+//! The known facts about lanes and processes: names, numbers, command lines, and which thread is the main one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::recorder::TraceRecorder;
 use crate::tracks::{Processes, Track};
 
 impl Assembly {
-    /// States the main thread of each rank, the names of threads, and what is known about processes. Returns the
+    /// States the main thread of each rank, the names of threads, and the known facts about processes. Returns the
     /// main threads.
     pub(crate) fn describe(
         &mut self,
@@ -83,7 +83,7 @@ impl Assembly {
 }
 
 impl Assembly {
-    /// Adds what a file that Callgrove wrote states about lanes.
+    /// Adds the facts about lanes in a file that Callgrove wrote.
     pub(crate) fn add_own_facts(&mut self, recorder: &mut TraceRecorder) {
         for (index, track) in recorder.tracks.tracks.iter().enumerate() {
             if let (Some(thread), Some((events, lane))) = (track.own_thread(), self.lane(index)) {
@@ -109,7 +109,7 @@ impl Assembly {
     }
 }
 
-/// Returns how likely a track is that of the main thread: by its number, by its name, or as a thread at all.
+/// Returns the likelihood that a track is the main thread: by its number, by its name, or because it is a thread.
 fn likelihood_of_main(track: &Track, placed: &Placed) -> u8 {
     let is_first = |name: &str| {
         let name = name.to_ascii_lowercase();

@@ -2,7 +2,8 @@
 
 use crate::tracks::{END, EventList, NO_EVENT, SliceEvent};
 
-/// Orders events by time, and those of the same time as they were read. Returns the new index of each event if that changed.
+/// Orders events by time, and those of the same time as they were read. Returns the new index of each event if that
+/// changed.
 pub(crate) fn order(list: &mut EventList) -> Option<Vec<u32>> {
     let is_sorted = list.is_sorted || list.events.is_sorted_by_key(|it| it.time_ns);
     list.is_sorted = true;

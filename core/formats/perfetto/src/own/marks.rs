@@ -2,12 +2,12 @@
 
 use callgrove_model::ThreadId;
 
-/// The beginning of the description of a lane, before its number.
+/// Prefix of the description of a lane, before its number.
 const LANE: &[u8] = b"Callgrove: thread ";
-/// The beginning of the description of a track of findings.
+/// Prefix of the description of a track of findings.
 const FINDINGS: &[u8] = b"Callgrove: findings";
 
-/// What a track is in a file that Callgrove wrote.
+/// The kind of a track in a file that Callgrove wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OwnTrack {
     /// A thread of a rank.
@@ -17,7 +17,7 @@ pub(crate) enum OwnTrack {
 }
 
 impl OwnTrack {
-    /// Returns what a description says.
+    /// Returns the kind that a description states.
     pub(crate) fn of(description: &[u8]) -> Option<Self> {
         if description.starts_with(FINDINGS) {
             return Some(Self::Findings);

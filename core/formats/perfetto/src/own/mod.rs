@@ -1,8 +1,8 @@
-//! Files that Callgrove wrote: what they state beyond what other writers do.
+//! Files that Callgrove wrote: facts that other writers do not state.
 //!
-//! The description of a track says what it is: a lane, or findings, which are no part of the run. After the first such
+//! The description of a track states its kind: a lane, or findings, which are not part of the run. After the first such
 //! track of a sequence, the source location with the number of a name has the full name of the function, and the
-//! instants of the category `callgrove` have what only this reader needs.
+//! instants of the category `callgrove` contain facts that only this reader needs.
 
 mod facts;
 mod marks;

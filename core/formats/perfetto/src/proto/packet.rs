@@ -91,7 +91,8 @@ impl<'a> TracePacket<'a> {
     }
 }
 
-/// Returns whether bytes begin with a packet. Of a packet that goes on after the bytes, what is there counts.
+/// Returns whether bytes begin with a packet. A packet that continues after the bytes counts if its first part is
+/// valid.
 pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
     let mut head = FieldWalk::of(bytes);
     if head.varint() != Some(0x0A) {
@@ -110,7 +111,7 @@ pub(crate) fn begins_with_packet(bytes: &[u8], num_file_bytes: u64) -> bool {
     }
     let mut has_known = false;
     for field in FieldWalk::of(packet) {
-        // A field that is cut by the end of the bytes is no damage.
+        // A field that is cut by the end of the bytes is not damage.
         let Ok((number, value)) = field else {
             return has_known && whole.is_none();
         };

@@ -6,9 +6,9 @@ use super::wire::FieldWalk;
 
 /// Number of bytes that are read at once.
 const READ_BYTES: u64 = 1 << 20;
-/// Largest size of the tag and the length of a packet, in bytes: two integers of variable length.
+/// Maximum size of the tag and the length of a packet, in bytes: two integers of variable length.
 const MAX_HEAD_BYTES: usize = 20;
-/// Largest size of a packet in bytes. The tracer's buffers are smaller.
+/// Maximum size of a packet in bytes. The tracer's buffers are smaller.
 const MAX_PACKET_BYTES: u64 = 256 << 20;
 /// Tag of a packet: field 1 with a length.
 const PACKET_TAG: u64 = 0x0A;
@@ -31,7 +31,7 @@ pub(crate) struct PacketReader<R> {
 pub(crate) enum PacketFault {
     /// A packet is longer than the rest of the file.
     Cut(u64),
-    /// What is at a byte is no packet.
+    /// There is no packet at this byte.
     NoPacket(u64),
     /// A packed file unpacks to more than it can be expected to.
     Expands(u64),

@@ -8,7 +8,7 @@ use super::wire::{BadField, FieldValue, FieldWalk, packed, packed_fixed64, signe
 pub(crate) const BEGIN: u64 = 1;
 /// A slice ends.
 pub(crate) const SLICE_END: u64 = 2;
-/// Something without a duration.
+/// An instant, which has no duration.
 pub(crate) const INSTANT: u64 = 3;
 /// The value of a counter.
 pub(crate) const COUNTER: u64 = 4;

@@ -1,6 +1,6 @@
 //! The fields of a protobuf message, read in place.
 //!
-//! A field is a tag (number and wire type) and a value. FieldWalk of a number that a caller does not know are skipped by
+//! A field is a tag (number and wire type) and a value. Fields whose number a caller does not know are skipped by
 //! the caller; groups, which Perfetto does not write, and 32-bit values are skipped here.
 
 /// Wire type of an integer of variable length.
@@ -15,9 +15,9 @@ const GROUP: u64 = 3;
 const GROUP_END: u64 = 4;
 /// Wire type of four bytes.
 const FIXED32: u64 = 5;
-/// Largest number of a field that protobuf allows.
+/// Maximum number of a field that protobuf allows.
 const MAX_NUMBER: u64 = (1 << 29) - 1;
-/// Largest number of bytes of an integer of variable length.
+/// Maximum number of bytes of an integer of variable length.
 const MAX_VARINT_BYTES: usize = 10;
 
 /// A message that is not valid protobuf.

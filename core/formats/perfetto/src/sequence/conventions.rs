@@ -1,8 +1,9 @@
 //! Instants by which TAU states messages, user events and metadata, and those of files that Callgrove wrote.
 //!
-//! Source: `src/Profile/TracerPerfetto.cpp` of TAU. A message is an instant `MPI_Send` with the arguments `dst`, `tag` and
-//! `bytes`, or `MPI_Recv` with `src`, in the category `tau_mpi`. A user event is an instant of its name with the argument
-//! `value`, in the category `tau`. Metadata are lines `key=value` in the argument `data` of an instant in `tau_meta`.
+//! Source: `src/Profile/TracerPerfetto.cpp` of TAU. A message is an instant `MPI_Send` with the arguments `dst`, `tag`
+//! and `bytes`, or `MPI_Recv` with `src`, in the category `tau_mpi`. A user event is an instant of its name with the
+//! argument `value`, in the category `tau`. Metadata are lines `key=value` in the argument `data` of an instant in
+//! `tau_meta`.
 
 use callgrove_model::CommKind;
 
@@ -14,7 +15,7 @@ use crate::recorder::{CounterValue, StatedMessage, TraceRecorder, TrackSample};
 use crate::text::text;
 use crate::tracks::TrackNumber;
 
-/// Takes in an instant with annotations. Returns whether it is one of these.
+/// Processes an instant with annotations. Returns whether it is one of these.
 pub(crate) fn take_instant(
     event: &TrackEvent<'_>,
     track: usize,
@@ -131,7 +132,7 @@ fn take_metadata(
     true
 }
 
-/// Takes in an instant of the category `callgrove`. Returns false for those whose flows count.
+/// Processes an instant of the category `callgrove`. Returns false for those whose flows count.
 fn take_own_instant(
     event: &TrackEvent<'_>,
     name: &[u8],

@@ -1,4 +1,4 @@
-//! What one track event adds.
+//! Reads one track event into the record of the trace.
 
 use callgrove_model::WarningKind;
 
@@ -11,12 +11,12 @@ use crate::proto::{BEGIN, BadField, COUNTER, INSTANT, SLICE_END, TrackEvent};
 use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, index_of};
 use crate::tracks::{END, NO_EVENT};
 
-/// Name of a slice whose name is not known.
+/// Name of a slice whose name is unknown.
 const UNKNOWN_NAME: &[u8] = b"unknown";
 /// Name of a slice that has none.
 const NO_NAME: &[u8] = b"unnamed";
 
-/// Where an event is.
+/// The position of an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrackEventPlace {
     pub(crate) at: ClockStamp,
@@ -25,7 +25,7 @@ pub(crate) struct TrackEventPlace {
     pub(crate) sequence_id: u64,
 }
 
-/// Takes in an event.
+/// Processes an event.
 ///
 /// # Errors
 /// [`BadField`].
@@ -182,7 +182,7 @@ fn take_counter(
     }
 }
 
-/// Takes in the values that an event has of other counters, whose tracks it or the defaults state.
+/// Processes the values that an event has of other counters, whose tracks it or the defaults state.
 fn take_extra_counters(
     event: &TrackEvent<'_>,
     place: TrackEventPlace,

@@ -64,7 +64,7 @@ impl LegacyEvent {
     }
 }
 
-/// Takes in an event on a track; `func` is the function of a slice. Returns the index of a slice that begins.
+/// Processes an event on a track; `func` is the function of a slice. Returns the index of a slice that begins.
 pub(crate) fn take_legacy(
     legacy: &LegacyEvent,
     (track, at, func): (usize, ClockStamp, u32),

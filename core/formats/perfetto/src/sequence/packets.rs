@@ -1,4 +1,4 @@
-//! Packets one after another: the state of their sequences, and what each packet adds.
+//! Processes packets one after another, with the state of their sequences.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) enum PackedPackets<'a> {
     Zstd(&'a [u8]),
 }
 
-/// All that was read, and the state of each sequence.
+/// Everything that was read, and the state of each sequence.
 #[derive(Default)]
 pub(crate) struct TraceState {
     sequences: Vec<Sequence>,
@@ -29,7 +29,7 @@ pub(crate) struct TraceState {
 }
 
 impl TraceState {
-    /// Takes in the packet at `offset` bytes. Returns the packets in it, if there are any.
+    /// Processes the packet at `offset` bytes. Returns the packets in it, if there are any.
     pub(crate) fn take_in<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -163,7 +163,7 @@ fn old_event_time(event: &TrackEvent<'_>, sequence: &mut Sequence) -> Option<Clo
     })
 }
 
-/// Takes in descriptors that are no tracks, as old writers have them.
+/// Processes descriptors of old writers, which are not tracks.
 fn take_old_descriptors(
     packet: &TracePacket<'_>,
     sequence: &mut Sequence,
@@ -192,7 +192,7 @@ fn take_old_descriptors(
     Ok(())
 }
 
-/// Takes in what is known about the machine and its processes.
+/// Processes the facts about the machine and its processes.
 fn take_system(packet: &TracePacket<'_>, recorder: &mut TraceRecorder) -> Result<(), BadField> {
     for field in FieldWalk::of(packet.system.unwrap_or_default()) {
         if let (17, FieldValue::Bytes(name)) = field? {

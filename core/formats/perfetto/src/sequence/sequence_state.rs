@@ -13,10 +13,10 @@ use crate::clocks::SequenceClock;
 use crate::proto::{BadField, FieldValue, FieldWalk, packed};
 use crate::text::text;
 
-/// Largest gap between ids that are found by index and not by hashing. Writers number names from 1.
+/// Maximum gap between ids that are found by index instead of hashing. Writers number names from 1.
 const MAX_GAP: usize = 64;
 
-/// Texts by the ids that packets have in their place.
+/// Texts by the ids that packets use for them.
 #[derive(Debug)]
 pub(crate) struct InternTable<T> {
     by_index: Vec<Option<T>>,
@@ -34,11 +34,11 @@ pub(crate) struct EventName {
 /// The state of a sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
-    /// Whether it had a packet.
+    /// True after its first packet.
     pub(crate) has_begun: bool,
-    /// Whether nothing of the state was lost.
+    /// True if nothing of the state was lost.
     pub(crate) is_valid: bool,
-    /// Whether Callgrove wrote it.
+    /// True if Callgrove wrote it.
     pub(crate) is_own: bool,
     /// Number of times that the state was cleared.
     pub(crate) num_clears: u32,
@@ -105,7 +105,7 @@ impl<T> InternTable<T> {
 }
 
 impl Sequence {
-    /// Begins the state again.
+    /// Clears the state.
     pub(crate) fn clear(&mut self) {
         self.is_valid = true;
         self.num_clears = self.num_clears.wrapping_add(1);
@@ -118,7 +118,7 @@ impl Sequence {
         self.double_counter_tracks.clear();
     }
 
-    /// Takes in the defaults of later packets.
+    /// Processes the defaults of later packets.
     ///
     /// # Errors
     /// [`BadField`].
@@ -149,7 +149,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Takes in names.
+    /// Processes new names.
     ///
     /// # Errors
     /// [`BadField`].
@@ -182,7 +182,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Takes in the full name of a function, as whose short form the same number was stated.
+    /// Processes the full name of a function, whose number was stated with its short form before.
     fn take_full_name(&mut self, entry: &[u8], warnings: &mut Warnings) -> Result<(), BadField> {
         let (mut id, mut name) = (0, None);
         for field in FieldWalk::of(entry) {

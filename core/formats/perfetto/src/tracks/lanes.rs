@@ -1,14 +1,15 @@
-//! Which lane of a rank a track is, by its descriptor or by the names that writers give to tracks of GPUs.
+//! The lane of a track, by its descriptor or by the names that writers give to tracks of GPUs.
 //!
-//! Source of the names: `TracerPerfetto.cpp` of TAU (`CUDA [0:1:7]`, `GPU0 Queue1`, `GPU dev0:que1`), `generatePerfetto.cpp` of
-//! rocprofiler-sdk (`COMPUTE … [0] QUEUE [1] GPU`, `STREAM [" 3 "]`, `COPY to AGENT [1] THREAD [0] (GPU)`, `THREAD 1 (4711)`),
-//! `perfetto_processor.cpp` of rocprofiler-systems (`GPU Kernel Dispatch [0] Queue 1`, `HIP Activity Stream 3`).
+//! Source of the names: `TracerPerfetto.cpp` of TAU (`CUDA [0:1:7]`, `GPU0 Queue1`, `GPU dev0:que1`),
+//! `generatePerfetto.cpp` of rocprofiler-sdk (`COMPUTE … [0] QUEUE [1] GPU`, `STREAM [" 3 "]`, `COPY to AGENT [1]
+//! THREAD [0] (GPU)`, `THREAD 1 (4711)`), `perfetto_processor.cpp` of rocprofiler-systems (`GPU Kernel Dispatch [0]
+//! Queue 1`, `HIP Activity Stream 3`).
 
 use callgrove_source::LaneIdentity;
 
 use super::track::Track;
 
-/// Beginnings of the names of tracks with the work of a GPU.
+/// Prefixes of the names of tracks with the work of a GPU.
 const GPU_NAMES: [&str; 8] = [
     "CUDA [",
     "CUDA[",
@@ -19,14 +20,14 @@ const GPU_NAMES: [&str; 8] = [
     "GPU THREAD ",
     "GPU DEV",
 ];
-/// Beginnings of the names of tracks whose numbers are not those of a stream: copies have the thread that began them.
+/// Prefixes of the names of tracks whose numbers are not those of a stream: copies have the thread that began them.
 const COPY_NAMES: [&str; 2] = ["COPY TO AGENT", "GPU MEMORY COPY"];
 
 /// The lane of a track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TrackLane {
     pub(crate) key: LaneIdentity,
-    /// Whether a GPU does what is on it.
+    /// True if its slices run on a GPU.
     pub(crate) is_gpu: bool,
 }
 
@@ -71,8 +72,8 @@ impl TrackLane {
     }
 }
 
-/// Returns the numbers of device and stream in a name. A single number is that of a stream or thread where the name says
-/// so, else that of the device.
+/// Returns the numbers of device and stream in a name. A single number is that of a stream or thread where the name
+/// says so, else that of the device.
 fn device_and_stream(name: &str) -> Option<(u64, u64)> {
     let numbers: Vec<u64> = name
         .split(|it: char| !it.is_ascii_digit())

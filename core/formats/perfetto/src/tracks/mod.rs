@@ -1,4 +1,4 @@
-//! Tracks, and the processes, threads and lanes that they are.
+//! Tracks, and their processes, threads and lanes.
 
 mod lanes;
 mod processes;

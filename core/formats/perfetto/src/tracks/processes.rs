@@ -7,7 +7,7 @@ use callgrove_source::rank_in_text;
 
 use super::track::TrackTable;
 
-/// Largest number of tracks from one to its process. A circle of parents ends there too.
+/// Maximum number of tracks from one to its process. A cycle of parents ends there, too.
 const MAX_PARENTS: usize = 64;
 
 /// A process of a trace.
@@ -17,12 +17,12 @@ pub(crate) struct TracedProcess {
     pub(crate) command_line: Option<String>,
     /// The rank that the name of the process or of one of its threads states.
     stated_rank: Option<u32>,
-    /// Whether it has slices, messages, or counters.
+    /// True if it has slices, messages or counters.
     has_events: bool,
     pub(crate) rank: RankId,
-    /// Whether the rank is one of the trace.
+    /// True if the trace states the rank.
     pub(crate) has_rank: bool,
-    /// Whether Callgrove wrote it, so that its number is not that of the system.
+    /// True if Callgrove wrote it, so that its number is not that of the system.
     pub(crate) is_own: bool,
 }
 
@@ -115,9 +115,9 @@ impl Processes {
         }
     }
 
-    /// Gives the processes with events their ranks: those that they state; their numbers, if these are those of ranks; else
-    /// their order. A single process without a rank has that of its file. Tracks without a process belong to that of the
-    /// lowest rank.
+    /// Assigns ranks to the processes with events: those that they state; their numbers, if these are those of ranks;
+    /// else their order. A single process without a rank has that of its file. Tracks without a process belong to that
+    /// of the lowest rank.
     pub(crate) fn assign_ranks(&mut self, of_file: RankId, file: &str, warnings: &mut Warnings) {
         let without_process = self.by_key.get(&ProcessKey::None).copied();
         let mut order: Vec<usize> = (0..self.all.len())

@@ -1,4 +1,4 @@
-//! Tracks: what their descriptors state, and the slices on them.
+//! Tracks: the facts that their descriptors state, and the slices on them.
 //!
 //! Source: `protos/perfetto/trace/track_event/track_descriptor.proto` of Perfetto and the files it names.
 
@@ -42,7 +42,7 @@ pub(crate) struct CompleteSlice {
     pub(crate) func: u32,
 }
 
-/// What a descriptor states about a process.
+/// The facts that a descriptor states about a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessFacts {
     pub(crate) pid: Option<i64>,
@@ -50,7 +50,7 @@ pub(crate) struct ProcessFacts {
     pub(crate) command_line: Option<String>,
 }
 
-/// What a descriptor states about a thread.
+/// The facts that a descriptor states about a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadFacts {
     pub(crate) pid: i64,
@@ -60,7 +60,7 @@ pub(crate) struct ThreadFacts {
     pub(crate) reference_us: Option<i64>,
 }
 
-/// What a descriptor states about a counter.
+/// The facts that a descriptor states about a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CounterFacts {
     pub(crate) unit: Option<String>,
@@ -76,14 +76,15 @@ pub(crate) struct Track {
     pub(crate) process: Option<ProcessFacts>,
     pub(crate) thread: Option<ThreadFacts>,
     pub(crate) counter: Option<CounterFacts>,
-    /// What it is in a file that Callgrove wrote.
+    /// Its kind in a file that Callgrove wrote.
     pub(crate) own: Option<OwnTrack>,
     pub(crate) lists: Vec<EventList>,
     pub(crate) complete: Vec<CompleteSlice>,
     /// The value of a counter of differences, and the state of the sequence to which it belongs.
     pub(crate) sum: (u64, i64),
-    /// Whether it holds asynchronous slices, and the process that they are of.
+    /// True if it holds asynchronous slices.
     pub(crate) is_async: bool,
+    /// The process of the asynchronous slices.
     pub(crate) owner: Option<i64>,
 }
 
@@ -227,7 +228,7 @@ impl TrackTable {
         })
     }
 
-    /// Takes in a descriptor of a track. Returns whether Callgrove wrote it.
+    /// Processes a descriptor of a track. Returns whether Callgrove wrote it.
     ///
     /// # Errors
     /// [`BadField`].
@@ -276,7 +277,7 @@ fn add(tracks: &mut Vec<Track>) -> usize {
 }
 
 impl Track {
-    /// Takes in what a descriptor states; a later one may state more.
+    /// Processes the fields of a descriptor; a later one may state more.
     fn update(&mut self, stated: Self) {
         self.parent = stated.parent.or(self.parent);
         self.name = stated.name.or(self.name.take());

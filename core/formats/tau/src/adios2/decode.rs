@@ -13,9 +13,9 @@ use callgrove_model::{
     ThreadId, TimeNs, WarningKind, Warnings,
 };
 
-use super::clock::RunClock;
 use super::order::{self, TimeOrder};
 use super::other_ranks::{OtherRanks, RowOwner};
+use super::run_clock::RunClock;
 use super::schema::{AnnouncedNames, Counts, EventType, FUNC_ROW_COUNT, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
@@ -40,7 +40,7 @@ const COUNTERS: usize = 1;
 /// Index of the messages in [`ARRAYS`].
 const COMMS: usize = 2;
 
-/// Largest number of names that get a placeholder. No program has that many, but a damaged count may.
+/// Maximum number of names that get a placeholder. No program has that many, but a damaged count may.
 const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
 
 /// Decodes the rows of one step of one rank: the values that they may have, and the events so far.

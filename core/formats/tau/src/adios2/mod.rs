@@ -8,14 +8,14 @@
 mod bp3_file;
 mod bp4_lists;
 mod bp5_records;
-mod clock;
+mod bp_index;
 mod colliding_writers;
 mod decode;
 mod descriptions;
-mod index;
 mod order;
 mod other_ranks;
 mod reader;
+mod run_clock;
 mod schema;
 mod step;
 mod step_origin;

@@ -9,7 +9,7 @@ use callgrove_model::{FuncEvent, FuncEventKind, FuncEvents, FuncId, ThreadId, Ti
 const ROWS_PER_DISPLACED: usize = 50;
 /// Number of displaced rows that is always allowed.
 const MIN_DISPLACED: usize = 2;
-/// Largest depth below the innermost call at which an exit is compared with the open calls.
+/// Maximum depth below the innermost call at which an exit is compared with the open calls.
 const MAX_SEARCHED: usize = 64;
 
 /// The order of the times on each thread of a step.
@@ -103,7 +103,7 @@ fn nest_by_time(events: &FuncEvents, places: &[usize]) -> bool {
 struct Nesting {
     /// Number of exits that do not belong to the innermost open call.
     num_broken: usize,
-    /// Largest number of calls that are open at once.
+    /// Maximum number of calls that are open at once.
     deepest: usize,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callgrove_model::{ProgramId, RankId};
 
-/// Largest number of ranks read from a stream. Each rank costs one pass over it.
+/// Maximum number of ranks read from a stream. Each rank costs one pass over it.
 const MAX_RANKS: usize = 1 << 12;
 
 /// The program and rank that a row belongs to.

@@ -10,8 +10,8 @@ use callgrove_model::{
 };
 use callgrove_source::{Announcement, EventStream, Next, SourceError};
 
-use super::clock::RunClock;
 use super::other_ranks::RowOwner;
+use super::run_clock::RunClock;
 use super::step::{StepPlace, StepReader};
 use super::stream::{BeginResult, BpStream, writer_died};
 use crate::{LiveOptions, TauError};

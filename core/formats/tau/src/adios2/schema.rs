@@ -12,7 +12,7 @@ use callgrove_model::{
 use super::step_origin::StepOrigin;
 use callgrove_source::Announcement;
 
-/// Largest size of a metadata value, in bytes, to bound documents. Longer values are cut; records keep all of them.
+/// Maximum size of a metadata value, in bytes, to bound documents. Longer values are cut; records keep all of them.
 const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// The scalars of a step; `None` or 0 if the stream does not state them.
@@ -114,7 +114,7 @@ pub(super) struct IndexedNames<Id> {
 }
 
 impl AnnouncedNames {
-    /// Takes in the attributes of a step if it can have new ones. Returns the new metadata, and whether the attributes
+    /// Processes the attributes of a step if it can have new ones. Returns the new metadata, and whether the attributes
     /// were scanned.
     ///
     /// Scanning all attributes costs more than reading a small step, so it is done only when a count shows that
@@ -148,7 +148,7 @@ impl AnnouncedNames {
         Ok((metadata, true))
     }
 
-    /// Takes in what another reader of the stream read, as it is announced only once.
+    /// Adopts what another reader of the stream read, as it is announced only once.
     pub(super) fn recall(&mut self, announced: &[Announcement]) {
         let text = |text: &String| Ok(text.clone());
         if let Ok(metadata) = self.take_in(announced, text) {
@@ -164,7 +164,7 @@ impl AnnouncedNames {
             .unwrap_or_default()
     }
 
-    /// Takes in attributes by their names, and returns the new metadata.
+    /// Processes attributes by their names, and returns the new metadata.
     fn take_in<T>(
         &mut self,
         attributes: &[(impl AsRef<str>, T)],

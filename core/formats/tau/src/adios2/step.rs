@@ -7,10 +7,10 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
 use callgrove_model::{FuncEvent, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
-use super::clock::RunClock;
 use super::decode::{ARRAYS, Decoder};
 use super::order::TimeOrder;
 use super::other_ranks::{OtherRanks, RowOwner};
+use super::run_clock::RunClock;
 use super::schema::{AnnouncedNames, Counts};
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
@@ -26,13 +26,13 @@ const DATA_FILE: &str = "data.0";
 const MAX_DIMENSIONS: usize = 8;
 /// The message for more dimensions. ADIOS2 reads the lengths of all when a step begins, beyond its memory.
 pub(crate) const OUT_OF_BOUNDS: &str = "makes ADIOS2 read outside its memory";
-/// Largest number of rows that have distinct row numbers.
+/// Maximum number of rows that have distinct row numbers.
 const MAX_ROWS: u64 = FuncEvent::MAX_ROWS;
 
 /// Number of rows read at a time. They stay in a worker's caches until they are decoded, and ADIOS2 allocates memory of
 /// their size.
 const CHUNK_ROWS: usize = 1 << 12;
-/// Largest number of reads of one array. Each read of a compressed array decompresses all of it.
+/// Maximum number of reads of one array. Each read of a compressed array decompresses all of it.
 const MAX_READS: usize = 16;
 
 /// The rows of a step that are read; all by default.
@@ -61,11 +61,11 @@ pub(super) struct StepReader {
     /// The index of the program in the rows, which is 0 for TAU, as it has one program only.
     row_program: ProgramId,
     pub(super) others: OtherRanks,
-    /// Whether other readers read the rows of other ranks, so that none are lost.
+    /// True if other readers read the rows of other ranks, so that none are lost.
     pub(super) has_readers_of_others: bool,
     pub(super) clock: RunClock,
     pub(super) num_ranks: Option<u32>,
-    /// Whether the attributes of the origin were taken in with the newest step.
+    /// True if the attributes of the origin were read with the newest step.
     pub(super) has_attributes: bool,
     pub(super) wanted: WantedRows,
     pub(super) warnings: Warnings,

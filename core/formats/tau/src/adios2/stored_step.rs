@@ -15,7 +15,7 @@ pub(super) struct StoredStep {
     pub(super) num_rows: [Option<u64>; ARRAYS.len()],
     /// The counts in the order of [`COUNTS`]; `None` as in [`StoredStep::num_rows`].
     pub(super) counts: [Option<u32>; COUNTS.len()],
-    /// Whether the step has no variables.
+    /// True if the step has no variables.
     pub(super) is_empty: bool,
     /// End of the step's data in `data.0` of BP5, in bytes; 0 if it has none.
     pub(super) data_end: Option<u64>,

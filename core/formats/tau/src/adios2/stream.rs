@@ -11,8 +11,8 @@ use callgrove_adios2_sys::{
 use callgrove_model::{StepId, fnv1a};
 use callgrove_source::SourceError;
 
+use super::bp_index::BpIndex;
 use super::colliding_writers::library_for;
-use super::index::BpIndex;
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TauError};

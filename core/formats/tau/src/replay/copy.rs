@@ -93,7 +93,7 @@ values!(
 );
 
 impl Copier {
-    /// Takes in the current step of `engine`. Attributes of earlier steps that were not written are kept.
+    /// Processes the current step of `engine`. Attributes of earlier steps that were not written are kept.
     pub(super) fn read(&mut self, engine: &AdiosEngine) -> Result<(), Adios2Error> {
         self.variables.clear();
         for variable in engine.io().variables()? {

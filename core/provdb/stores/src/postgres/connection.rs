@@ -15,7 +15,7 @@ use super::advisory_lock;
 use super::trust::trusting;
 use crate::options::OpenOptions;
 
-/// How long an operation is retried while the server is away.
+/// Timeout of the retries of an operation while the server is unreachable.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of one attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,7 +104,7 @@ impl PostgresConnection {
         self.bounds = bounds.cloned();
     }
 
-    /// Runs an idempotent operation; after a break, again on a new connection with the same claims.
+    /// Runs an idempotent operation. If the connection breaks, runs it again on a new one with the same claims.
     pub(super) fn run<T>(
         &mut self,
         mut operation: impl FnMut(&mut Client) -> Result<T, Error>,

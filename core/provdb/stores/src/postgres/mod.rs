@@ -7,7 +7,7 @@
 mod advisory_lock;
 mod claim;
 mod connection;
-mod plain;
+mod plain_sql;
 mod query_sql;
 mod retain;
 mod schema;
@@ -197,7 +197,7 @@ impl Store for PostgresStore {
         let own = || ReadBounds::new(ReadLimits::LOCAL);
         let bounds = before.clone().unwrap_or_else(own);
         connection.bound(Some(&bounds));
-        let table = plain::select(&mut connection, sql, &bounds);
+        let table = plain_sql::select(&mut connection, sql, &bounds);
         connection.bound(before.as_ref());
         table
     }
@@ -250,7 +250,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns one array for each column, in the order of
-    /// [`names_with_key_and_doc`](callgrove_provdb::columns::names_with_key_and_doc), so that one statement stores all of them.
+    /// [`names_with_key_and_doc`](callgrove_provdb::columns::names_with_key_and_doc), so that one statement stores all
+    /// of them.
     fn arrays(&self) -> Vec<Box<dyn ToSql + Sync + '_>> {
         let keys: Vec<&str> = self.rows.iter().map(|(it, _)| it.key.as_str()).collect();
         let docs: Vec<&str> = self.rows.iter().map(|(it, _)| it.json.as_str()).collect();

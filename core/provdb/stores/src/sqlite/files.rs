@@ -29,8 +29,8 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates an empty file for SQLite to open, if it does not exist. An existing file is not opened: closing it again would
-/// release the locks that SQLite has on it in this process (POSIX, `fcntl`).
+/// Creates an empty file for SQLite to open, if it does not exist. An existing file is not opened: closing it again
+/// would release the locks that SQLite has on it in this process (POSIX, `fcntl`).
 pub(super) fn create_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -13,7 +13,7 @@ mod claim;
 mod error;
 mod files;
 mod memory_watch;
-mod plain;
+mod plain_sql;
 mod query_sql;
 mod reader;
 mod schema;

@@ -12,9 +12,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::error::at;
 use super::files::{global_path, shard_path};
-use super::{plain, query_sql, schema};
+use super::{plain_sql, query_sql, schema};
 
-/// How long a query waits for a locked file; locks are short in WAL mode.
+/// Maximum time that a query waits for a locked file; locks are short in WAL mode.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Where queries store temporary data for sorts and joins.
@@ -89,7 +89,7 @@ impl Reader {
         let views = views(num_shards);
         connection.execute_batch(&views).map_err(at(&path))?;
         empty_views(&connection).map_err(at(&path))?;
-        plain::guard(&mut connection).map_err(at(&path))?;
+        plain_sql::guard(&mut connection).map_err(at(&path))?;
         Ok(Self {
             connection,
             folder: folder.to_owned(),
@@ -215,7 +215,7 @@ impl Reader {
         sql: &str,
         bounds: &ReadBounds,
     ) -> Result<SqlTable, ProvDbError> {
-        let table = plain::select(&mut self.connection, sql, bounds);
+        let table = plain_sql::select(&mut self.connection, sql, bounds);
         self.watch().map_err(at(&self.folder))?;
         table
     }
@@ -224,7 +224,7 @@ impl Reader {
     fn watch(&mut self) -> rusqlite::Result<()> {
         let is_over = self.bounds.clone().map(|bounds| move || bounds.is_over());
         self.connection
-            .progress_handler(plain::STEPS_PER_CHECK, is_over)
+            .progress_handler(plain_sql::STEPS_PER_CHECK, is_over)
     }
 }
 

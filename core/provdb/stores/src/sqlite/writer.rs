@@ -15,9 +15,9 @@ use super::error::{at, io_at};
 use super::files::{create_file, global_path, shard_path};
 use super::schema::{self, FORMAT};
 
-/// How long a write waits for those of other processes.
+/// Maximum time that a write waits for those of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long the final checkpoint waits for other processes before it leaves the data in the log.
+/// Maximum time that the final checkpoint waits for other processes before it leaves the data in the log.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval between attempts where SQLite does not wait by itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::null_tail::{Observation, num_independent};
 use callgrove_trees::real::{Real, whole};
 
-/// Share of the normal trees, the rarest, by which those of one event are counted.
-const RAREST: f64 = 0.01;
+/// Share of the normal trees, the rarest ones, from which the number of trees per event is estimated.
+const RAREST_SHARE: f64 = 0.01;
 
 /// The p-values of the normal trees of a training, by which the same p-value of another run is corrected.
 ///
@@ -36,7 +36,7 @@ impl NormalRanks {
     /// Ranks normal trees by their values, −ln of their p-values.
     pub fn of(mut normal: Vec<Observation>) -> Self {
         normal.sort_by(|a, b| b.value.total_cmp(&a.value));
-        let rarest = normal.len().real() * RAREST;
+        let rarest = normal.len().real() * RAREST_SHARE;
         let rarest = &normal[..normal.len().min(whole(rarest) + 1)];
         let num_of_event = rarest.len().real() / num_independent(rarest, &normal).max(1.0);
         let mut knots: Vec<(f64, usize)> = Vec::new();

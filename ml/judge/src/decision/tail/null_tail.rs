@@ -21,9 +21,9 @@ const LAST_WINDOW: (f64, f64) = (0.67, 0.55);
 /// Multiple of the quantile of a normal distribution above which a quantile counts as contaminated.
 const MAX_HEAVINESS: f64 = 5.0;
 /// Distance from the middle below which a value may be noise: 20 % of the usual duration in quiet programs.
-const HARMLESS: f64 = 2.0;
+const MAX_NOISE: f64 = 2.0;
 /// Expected number of normal values as large as one that the second fit leaves out.
-const BEYOND_DOUBT: f64 = 0.01;
+const MAX_EXPECTED_NORMAL: f64 = 0.01;
 /// Minimum number of values from which a tail is usable.
 const MIN_VALUES: usize = 30;
 /// Maximum difference by rounding between the stored numbers of a fit.
@@ -80,7 +80,7 @@ impl NullTail {
     /// Fits the tail of `observations`, in any order, of which up to a third may be abnormal.
     pub fn fit(observations: &[Observation]) -> Self {
         let first = Self::fit_once(observations);
-        let most = (BEYOND_DOUBT / observations.len().max(1).real()).ln();
+        let most = (MAX_EXPECTED_NORMAL / observations.len().max(1).real()).ln();
         let is_kept = |seen: &&Observation| first.ln_p(seen.value, 0.0) >= most;
         let rest: Vec<Observation> = observations.iter().filter(is_kept).copied().collect();
         if rest.len() == observations.len() || 2 * rest.len() < observations.len() {
@@ -95,7 +95,7 @@ impl NullTail {
         let middle = at(0.5);
         let scale = lower_scale(&sorted, 1e-9);
         let is_trusted = |&&(share, _, normal): &&(f64, f64, f64)| {
-            at(share) - middle <= (MAX_HEAVINESS * normal * scale).max(HARMLESS)
+            at(share) - middle <= (MAX_HEAVINESS * normal * scale).max(MAX_NOISE)
         };
         let window = WINDOWS.iter().find(is_trusted);
         let (trusted, begin) = window.map_or(LAST_WINDOW, |window| (window.0, window.1));

@@ -13,8 +13,8 @@ const SHAPE_DEVIATION: f64 = 0.1;
 const NUM_SHAPES: u32 = 7;
 /// Step of the shapes of the grid.
 const SHAPE_STEP: f64 = 0.05;
-/// The largest shape of a fit: two clean runs each of fifteen programs have shapes up to this one. Larger ones are those
-/// of normal and abnormal values together, and make all of these likely.
+/// The largest shape of a fit: two clean runs each of fifteen programs have shapes up to this one. Larger ones are
+/// those of normal and abnormal values together, and make all of these likely.
 pub(super) const LARGEST_SHAPE: f64 = 0.3;
 /// The largest scale of a fit in ranges of the values; the grid ends at 12.2 times their mean excess.
 pub(super) const LARGEST_SCALE: f64 = 13.0;

@@ -66,7 +66,7 @@ pub(crate) struct JoinedTimes {
 }
 
 impl JoinedTimes {
-    /// Adds what was read of a part.
+    /// Adds the times of a part.
     pub(crate) fn add(&mut self, part: &dyn Part, traces: &[RankTrace]) {
         for (rank, time) in traces.iter().filter_map(|it| Some((it, span(it)?))) {
             let of_program = self.of_rank.entry(rank.program).or_default();
@@ -77,7 +77,7 @@ impl JoinedTimes {
         }
     }
 
-    /// Counts the ranks that overlap in time with none of most others.
+    /// Counts the ranks that do not overlap in time with most others.
     pub(crate) fn count_apart(&self, warnings: &mut Warnings) {
         let apart = self
             .of_rank

@@ -30,7 +30,7 @@ struct Areas {
 
 /// Returns a table with a row for each subject and kind of anomaly, and one for all kinds together: our detector, each
 /// rule, the other methods, and the margin over the best rule.
-pub(crate) fn rivals(
+pub(crate) fn alternatives_table(
     title: &str,
     about: &str,
     subjects: &[Subject<'_>],

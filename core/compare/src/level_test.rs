@@ -6,8 +6,8 @@ use callgrove_model::Real;
 use super::dependence::inflation;
 use super::rank_sum::RankSum;
 
-/// Minimum number of blocks a side. With 8, two samples that are separate have a p-value of 2 / C(16, 8) = 1.6e-4, which
-/// survives the correction for hundreds of tests only if several things changed; with 16 it is 3e-9.
+/// Minimum number of blocks a side. With 8, two samples that are separate have a p-value of 2 / C(16, 8) = 1.6e-4,
+/// which survives the correction for hundreds of tests only if several things changed; with 16 it is 3e-9.
 pub const MIN_BLOCKS: usize = 8;
 
 /// One block in eight is left out at either end of a side's range: a single disturbance in a block says nothing about
@@ -36,8 +36,8 @@ pub struct LevelTest {
     pub is_separate: bool,
 }
 
-/// Compares the blocks of two runs, in order of time; `None` if one has fewer than [`MIN_BLOCKS`]. All results but the levels and the
-/// spread are the same if all values are multiplied by a constant.
+/// Compares the blocks of two runs, in order of time; `None` if one has fewer than [`MIN_BLOCKS`]. All results but the
+/// levels and the spread are the same if all values are multiplied by a constant.
 pub fn compare_levels(before: &[f64], after: &[f64]) -> Option<LevelTest> {
     if before.len().min(after.len()) < MIN_BLOCKS {
         return None;

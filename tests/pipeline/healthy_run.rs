@@ -1,4 +1,4 @@
-//! What the pipeline finds, records and reports when nothing fails.
+//! Findings, records and reports of the pipeline when nothing fails.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

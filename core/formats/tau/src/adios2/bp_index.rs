@@ -43,7 +43,7 @@ const BP5_MINOR_VERSION: u8 = 2;
 pub(super) struct BpIndex {
     /// Number of steps with complete metadata.
     pub(super) num_steps: usize,
-    /// Whether the writer has closed the file, so that no more steps follow.
+    /// True if the writer has closed the file, so that no more steps follow.
     pub(super) is_closed: bool,
     /// The evidence that steps after the last one were lost, if there is any.
     pub(super) cut: Option<String>,

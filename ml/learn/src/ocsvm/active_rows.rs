@@ -6,7 +6,7 @@ use super::problem::UpperBounds;
 
 /// Rows whose α may move, in ascending order: all with α > 0 and some of small f. The others have α = 0 and are
 /// checked against the optimum of the active ones.
-pub(super) struct Active<'a> {
+pub(super) struct ActiveRows<'a> {
     kernel: Kernel<'a>,
     full_rows: &'a mut RowCache,
     parts: RowCache,
@@ -18,7 +18,7 @@ pub(super) struct Active<'a> {
     pub(super) upper: Vec<f64>,
 }
 
-impl<'a> Active<'a> {
+impl<'a> ActiveRows<'a> {
     pub(super) fn new(
         kernel: Kernel<'a>,
         full_rows: &'a mut RowCache,
