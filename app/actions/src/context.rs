@@ -19,7 +19,7 @@ pub struct ViewContext<'a> {
     pub commands: &'a mut Vec<UserCommand>,
     /// Actions that the window carries out after the frame.
     pub actions: &'a mut Vec<Action>,
-    /// Whether keys without a modifier go to the view that is drawn.
+    /// True if keys without a modifier go to the view that is drawn.
     pub has_focus: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the user reads about an export.
+//! Texts about an export, for the user.
 
 /// The texts of an export of a view or table.
 #[derive(Clone, Copy)]

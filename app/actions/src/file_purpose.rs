@@ -32,7 +32,7 @@ pub enum FilePurpose {
     ExportReport(ReportScope),
 }
 
-/// What a report is about.
+/// The subject of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportScope {
     /// The costliest incidents and the most unusual executions.

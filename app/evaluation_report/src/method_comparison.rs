@@ -12,7 +12,7 @@ use callgrove_trees::{MlError, Progress};
 
 use crate::comparison_report::{ComparisonReport, CurveReport, MethodReport};
 
-/// What to compare.
+/// The methods and settings to compare.
 pub struct MethodComparison {
     methods: Vec<Method>,
     strategies: Vec<QueryStrategy>,

@@ -49,7 +49,7 @@ impl ExportProgress {
 
 /// A file that is made, as the window sees it.
 pub(crate) struct ExportJob {
-    /// What is exported, such as `the table of waits`.
+    /// The exported item, such as `the table of waits`.
     subject: String,
     path: String,
     progress: ExportProgress,

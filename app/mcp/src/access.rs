@@ -1,4 +1,4 @@
-//! What the server needs from the program that it is part of.
+//! The services that the server needs from the program.
 
 use anyhow::Result;
 use callgrove_headless::HeadlessSession;

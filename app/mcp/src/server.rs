@@ -14,7 +14,7 @@ use crate::worker::QuestionThread;
 /// Interval at which the server checks whether it must stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a server offers.
+/// The contents of a server.
 pub struct ServerSettings {
     /// Sources of the run that tools use if they name none.
     pub sources: Vec<String>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgrove_provdb::Store;
 use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions, TreeModelBook};
-use callgrove_server::keeper::{STATE_NAME, TREE_MODELS_NAME};
+use callgrove_server::maintenance::{STATE_NAME, TREE_MODELS_NAME};
 
 use crate::error::PipelineError;
 

@@ -17,7 +17,7 @@ pub(crate) struct OpenedRun {
     /// `None` once the run is closed.
     session: Mutex<Option<HeadlessSession>>,
     snapshot: Mutex<Option<Arc<Snapshot>>>,
-    /// What compares trees with usual ones, and the snapshot that it belongs to.
+    /// Compares trees with usual ones; with the snapshot that it belongs to.
     explainer: Mutex<Option<(u64, Arc<Explainer>)>>,
     monitor: SessionMonitor,
     /// The function that was named last.

@@ -10,7 +10,7 @@ use crate::request::{InputFile, ReportPicture};
 
 /// The style of the page, for both themes and for paper.
 const STYLE: &str = include_str!("style.css");
-/// What the page may load: nothing but its own style.
+/// The content policy of the page: it loads nothing but its own style.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 /// Returns the file. All text is escaped but the pictures, which are elements of their own.

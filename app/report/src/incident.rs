@@ -19,7 +19,7 @@ const MAX_REASONS: usize = 5;
 pub struct IncidentSection {
     /// Its index in [`RunCauses::incidents`].
     pub index: usize,
-    /// What happened, as a sentence.
+    /// Description of the incident, one sentence.
     pub sentence: String,
     /// Time, length, cost, confidence.
     pub facts: Vec<ReportFact>,

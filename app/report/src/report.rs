@@ -29,9 +29,9 @@ const MAX_RANKS: usize = 8;
 pub struct RunReport {
     /// The run in one line.
     pub title: String,
-    /// What ran, where, when, and what was recorded.
+    /// Facts of the run: program, place, time, recorded data.
     pub run: Vec<ReportFact>,
-    /// What is damaged or missing in the data, a sentence each; empty if it is complete.
+    /// Damage and gaps of the data, a sentence each; empty if it is complete.
     pub quality: Vec<String>,
     /// Which incidents are listed, and of how many.
     pub incident_note: String,
@@ -75,7 +75,7 @@ pub struct CandidateLine {
     pub weight: String,
     /// In how many normal executions one is as unusual; empty if unknown.
     pub rareness: String,
-    /// What explains it, or its part in a delay; empty if nothing is known.
+    /// Its explanation, or its part in a delay; empty if nothing is known.
     pub cause: String,
     /// Why it is unusual.
     pub reasons: String,

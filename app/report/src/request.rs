@@ -1,4 +1,4 @@
-//! What a caller asks a report for, and what it adds to the state of the session.
+//! The request for a report: its content, and facts that the session does not have.
 
 use callgrove_model::{TimeNs, TreeIdx};
 
@@ -31,7 +31,7 @@ pub enum CandidateChoice {
     },
 }
 
-/// What a report has.
+/// The content of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReportRequest {
     /// Its incidents.
@@ -73,7 +73,7 @@ pub struct InputFile {
 /// A picture as SVG, for both themes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReportPicture {
-    /// What it shows, for people who cannot see it, and below it for all.
+    /// Description of the picture, as its alternative text and as its caption.
     pub caption: String,
     /// On a light background: one `svg` element, written into the page as it is.
     pub light: String,

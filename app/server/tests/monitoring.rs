@@ -16,7 +16,7 @@ use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{MonotonicClock, ServerState, StateOptions};
 use callgrove_server::Credential;
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::Keeper;
+use callgrove_server::maintenance::Maintenance;
 use callgrove_server::monitoring::{DocumentCounts, Monitored, router};
 use callgrove_server::{Limits, RunningServer, ServerConfig, grpc};
 use support::disturbed::{Disturbed, disturbed};
@@ -132,14 +132,14 @@ fn a_server_without_its_database_is_not_ready() {
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let is_away = Arc::new(AtomicBool::new(true));
     let away = Arc::clone(&is_away);
-    let keeper = disturbed(&place, &state, &Arc::new(Hub::new(0)), move || {
+    let maintenance = disturbed(&place, &state, &Arc::new(Hub::new(0)), move || {
         if away.load(Ordering::SeqCst) {
             return Err(ProvDbError::Busy("/a/path".to_owned()));
         }
         Ok(())
     });
     let monitored = Monitored {
-        database: keeper.database_health(),
+        database: maintenance.database_health(),
         ..Monitored::default()
     };
     let server = start(guarded(), monitored);
@@ -151,7 +151,7 @@ fn a_server_without_its_database_is_not_ready() {
     assert!(get(&server, "/healthz").starts_with("HTTP/1.1 200"));
     is_away.store(false, Ordering::SeqCst);
     await_status(&server, 200);
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
 }
 
 /// The behaviour of a served database on writes.
@@ -357,12 +357,12 @@ fn counters_rise_with_reports() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_string_lossy().into_owned();
     let state = Arc::new(ServerState::new(StateOptions::default()));
-    let keeper = Keeper::start(saved_in(&place, &state, &Arc::new(Hub::new(0)))).unwrap();
+    let maintenance = Maintenance::start(saved_in(&place, &state, &Arc::new(Hub::new(0)))).unwrap();
     let instance_documents = Arc::new(DocumentCounts::default());
     instance_documents.replace(5, 1, 2);
     let monitored = Monitored {
         state: Some(Arc::clone(&state)),
-        database: keeper.database_health(),
+        database: maintenance.database_health(),
         instance_documents: Some(instance_documents),
         clock: MonotonicClock::new(),
         ..Monitored::default()
@@ -387,7 +387,7 @@ fn counters_rise_with_reports() {
         let age = now.value("callgrove_last_report_age_seconds").unwrap();
         assert!((0.0..TIMEOUT.as_secs_f64()).contains(&age), "{age}");
     }
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
     let last = scrape(&server);
     assert_is_a_histogram(&last);
     let stored = "callgrove_documents_stored_total";

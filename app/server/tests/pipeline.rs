@@ -17,7 +17,7 @@ use callgrove_server::Credential;
 use callgrove_server::api::{self, Api, Live, TreeModelRegistry};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::Keeper;
+use callgrove_server::maintenance::Maintenance;
 use callgrove_server::{RunningServer, ServerConfig, grpc};
 use support::{Certificate, SECRET, config, report_one_anomaly, token};
 
@@ -152,7 +152,7 @@ fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
     let place = folder.path().to_string_lossy();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
-    let keeper = Keeper::start(support::saved_in(&place, &state, &hub)).unwrap();
+    let maintenance = Maintenance::start(support::saved_in(&place, &state, &hub)).unwrap();
     let registry = TreeModelRegistry {
         state,
         reader: Arc::new(AnyText(["compute".to_owned()])),
@@ -172,7 +172,7 @@ fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
         by: "me".to_owned(),
     };
     assert_eq!(client.publish_tree_model(&publication).unwrap(), 1);
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
     let out_of_force = ModelInForce {
         name: "compute".to_owned(),
         version: None,

@@ -12,18 +12,18 @@
 
 mod causes;
 mod changes;
-mod flat;
+mod flat_table;
 mod patterns;
 mod ranks;
 mod run_contents;
 mod stored_documents;
 mod trees;
 mod trends;
-mod watched;
+mod watched_run;
 
 pub use causes::{CauseTable, IncidentTable};
 pub use changes::ChangeTable;
-pub use flat::{FlatRow, FlatTable};
+pub use flat_table::{FlatRow, FlatTable};
 pub use patterns::{ListedPatternRow, PatternTable};
 pub use ranks::{DelayRootRow, RankWaitRow};
 pub use run_contents::{RunContents, RunFunction, RunFunctionTable, run_identity_json};
@@ -32,4 +32,4 @@ pub use stored_documents::{
 };
 pub use trees::{TreeTable, execution_columns};
 pub use trends::TrendTable;
-pub use watched::{CounterRow, FunctionRow, RecordedRow};
+pub use watched_run::{CounterRow, FunctionRow, RecordedRow};

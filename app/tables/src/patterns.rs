@@ -6,7 +6,7 @@ use callgrove_query::{IterationsRow, PatternRow};
 use callgrove_session::{JudgedPattern, ListedPattern};
 use serde::Serialize;
 
-use crate::flat::FlatRow;
+use crate::flat_table::FlatRow;
 
 /// The table of `callgrove patterns`, and the iterations of the run.
 pub struct PatternTable(pub Option<IterationsRow>);

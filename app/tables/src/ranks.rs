@@ -4,7 +4,7 @@ use callgrove_export::TableColumn;
 use callgrove_session::{RootCause, RunCauses, WaitCell};
 use serde::Serialize;
 
-use crate::flat::FlatRow;
+use crate::flat_table::FlatRow;
 
 /// The waits of one rank for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! What a run consists of, and what is damaged in it.
+//! The contents of a run, and their damage.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -18,7 +18,7 @@ pub struct TreeTable<'a> {
     num_trees: usize,
     /// Begin of the run, microseconds since the epoch.
     begin_us: i64,
-    /// Whether the text has the reasons of each tree.
+    /// True if the text has the reasons of each tree.
     with_reasons: bool,
 }
 

@@ -21,7 +21,7 @@ const MAX_TEXT: f32 = 240.0;
 /// The texts of a picture of a view.
 #[derive(Clone, Default)]
 pub struct ViewNotes {
-    /// What the picture shows.
+    /// Content of the picture.
     pub title: String,
     /// Facts about it, the most important first.
     pub facts: Vec<String>,

@@ -1,4 +1,4 @@
-//! What Callgrove's views are made of: colours and fonts, texts, small controls.
+//! Parts of Callgrove's views: colours and fonts, texts, small controls.
 //!
 //! Each module uses only those below it:
 //!

@@ -69,7 +69,7 @@ pub enum Clicked {
 pub struct Sort {
     /// Column.
     pub column: usize,
-    /// Whether the largest comes first.
+    /// True if the largest comes first.
     pub is_descending: bool,
 }
 

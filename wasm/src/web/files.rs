@@ -71,13 +71,13 @@ impl Files {
         let drop = Closure::<dyn FnMut(DragEvent)>::new(move |event: DragEvent| {
             event.prevent_default();
             // The entries can only be taken during the event.
-            let entries = dropped::entries(&event);
+            let entries = dropped_files::entries(&event);
             let (files, session, ctx) = (files.clone(), session.clone(), ctx.clone());
             spawn_local(async move {
                 let mut names = Vec::new();
                 for entry in entries {
                     names.push(entry.name());
-                    for (name, file) in dropped::files_of(entry).await {
+                    for (name, file) in dropped_files::files_of(entry).await {
                         files.take(&name, file).await;
                     }
                 }

@@ -3,7 +3,7 @@
 mod address;
 mod app;
 mod browser;
-mod dropped;
+mod dropped_files;
 mod files;
 mod local_session;
 mod mirror;

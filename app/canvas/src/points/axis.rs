@@ -9,7 +9,7 @@ pub struct Axis {
     pub from: f64,
     /// Value at the end; greater than `from`.
     pub to: f64,
-    /// Whether the scale is logarithmic.
+    /// True if the scale is logarithmic.
     pub is_log: bool,
 }
 

@@ -29,7 +29,7 @@ pub struct PointMark {
     pub ring: Color32,
     /// Shape of the mark.
     pub shape: MarkShape,
-    /// Whether it is drawn larger, above the others, and never merged with them into a density.
+    /// True if it is drawn larger, above the others, and never merged with them into a density.
     pub is_prominent: bool,
 }
 

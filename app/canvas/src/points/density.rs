@@ -21,7 +21,7 @@ const AHEAD: i64 = 24;
 const MEAN_OPACITY: f32 = 0.6;
 /// Opacity of a spot with one point.
 const MIN_OPACITY: f32 = 0.2;
-/// Count from which on the opacity no longer grows.
+/// Maximum count that still raises the opacity.
 const MAX_COUNT: usize = 256;
 /// Upper bound of the relative error of a position in 32 bits.
 const ROUNDING: f64 = 1e-6;

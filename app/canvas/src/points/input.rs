@@ -28,7 +28,7 @@ pub(super) struct CanvasInput<'a> {
     pub(super) ui: &'a Ui,
     pub(super) response: &'a Response,
     pub(super) transform: Transform,
-    /// Whether the view of the canvas has the keyboard focus.
+    /// True if the view of the canvas has the keyboard focus.
     pub(super) has_focus: bool,
 }
 

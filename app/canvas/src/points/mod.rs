@@ -57,7 +57,7 @@ pub struct PointScene<'a> {
     pub selected: &'a [u32],
     /// The representative of the selected points.
     pub focus: Option<usize>,
-    /// Whether the view of the canvas has the keyboard focus.
+    /// True if the view of the canvas has the keyboard focus.
     pub has_focus: bool,
     /// The point hovered in another view.
     pub pointed: Option<usize>,
@@ -67,7 +67,7 @@ pub struct PointScene<'a> {
 pub struct PointsOutput {
     /// Response of the whole area.
     pub response: Response,
-    /// Whether the canvas handled keys.
+    /// True if the canvas handled keys.
     pub has_keys: bool,
     /// A painter for overlays on the canvas.
     pub painter: Painter,

@@ -18,7 +18,7 @@ const TICK_SPACING: [f32; 2] = [110.0, 36.0];
 /// An axis with a unit.
 #[derive(Clone, Copy)]
 pub struct Ruler<'a> {
-    /// Whether the scale is logarithmic.
+    /// True if the scale is logarithmic.
     pub is_log: bool,
     /// Formats a value of the axis, given its visible range.
     pub text: &'a dyn Fn(f64, Axis) -> String,

@@ -35,7 +35,7 @@ pub struct PickedPoints {
     pub points: Vec<usize>,
     /// The rule that combines them with the selection.
     pub mode: SelectionMode,
-    /// Whether they were drawn around, rather than clicked.
+    /// True if they were drawn around, rather than clicked.
     pub is_drawn: bool,
 }
 

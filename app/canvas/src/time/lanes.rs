@@ -71,7 +71,7 @@ pub struct LaneCanvas {
     pub(super) clicked: Option<ExecRef>,
     /// The call that was revealed last.
     revealed: Option<ExecRef>,
-    /// Whether to scroll to the first row.
+    /// True if to scroll to the first row.
     pub(super) wants_top: bool,
     /// A row to scroll to.
     pub(super) scroll_to: Option<LaneIdx>,

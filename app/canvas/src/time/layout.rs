@@ -38,7 +38,7 @@ pub(crate) const MIN_MARK_WIDTH: f32 = 3.0;
 pub struct PlacedRow {
     /// The lane, and why it has a row.
     pub lane: LaneRow,
-    /// What the row shows.
+    /// Content of the row.
     pub kind: RowKind,
     pub(crate) num_levels: usize,
     /// Top of the marks.

@@ -22,7 +22,7 @@ pub struct LaneScene<'a> {
     pub id: &'static str,
     /// Name of the canvas for screen readers and tests.
     pub name: &'a str,
-    /// Whether keys without modifiers go to it wherever the pointer is.
+    /// True if keys without modifiers go to it wherever the pointer is.
     pub has_focus: bool,
     /// Root of the selected tree, whose rank is the first row.
     pub tree: Option<ExecRef>,
@@ -77,9 +77,9 @@ pub struct LaneActions {
     pub range: Option<RangeChoice>,
     /// The action at the name of a row.
     pub row: Option<(LaneIdx, RowRequest)>,
-    /// Whether F was pressed, which fits the selection, or the run.
+    /// True if F was pressed, which fits the selection, or the run.
     pub wants_fit: bool,
-    /// Whether `/` was pressed, which opens the search.
+    /// True if `/` was pressed, which opens the search.
     pub wants_search: bool,
     /// The place for a mark, if M was pressed: the selected range, the pointer, or the middle.
     pub mark: Option<TimeRange>,

@@ -14,7 +14,7 @@ use callgrove_pserver::{LEASE_MS, MonotonicClock, ServerState};
 use callgrove_pserver_net::{Poster, PosterOptions, service};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd};
+use callgrove_server::maintenance::{Maintenance, MaintenanceConfig, MaintenanceEnd};
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{Credential, Router, RunningServer, grpc};
 use tracing::Level;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         initial_state(&settings, store, &clock, &warn)
     })?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
-    let keeper = keeper(
+    let maintenance = maintenance(
         &state,
         &hub,
         store,
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     };
     let page = watching_page(&api)?.merge(monitoring::router(Monitored {
         state: Some(Arc::clone(&state)),
-        database: keeper.database_health(),
+        database: maintenance.database_health(),
         clock,
         ..Monitored::default()
     }));
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     while !stop.is_set() && !is_over() {
         std::thread::sleep(POLL_INTERVAL);
         let learning = learner.as_ref().and_then(TreeLearner::problem);
-        problems.report(keeper.problems().into_iter().chain(learning).collect());
+        problems.report(maintenance.problems().into_iter().chain(learning).collect());
     }
     finish_learning(learner);
     stop.wait_for(STOP_TIMEOUT, || match state.num_live(clock.now_ms()) {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
             "{num_live} AD instances that still have data to send"
         )),
     });
-    let kept = finish(keeper);
+    let kept = finish(maintenance);
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
     kept
@@ -105,8 +105,8 @@ pub(super) fn finish_learning(learner: Option<TreeLearner>) {
 }
 
 /// Saves the last state and delivers the last packets.
-pub(super) fn finish(keeper: Keeper) -> Result<Exit> {
-    let KeeperEnd { saved, undelivered } = keeper.finish();
+pub(super) fn finish(maintenance: Maintenance) -> Result<Exit> {
+    let MaintenanceEnd { saved, undelivered } = maintenance.finish();
     for what in &undelivered {
         warn(what);
     }
@@ -128,14 +128,14 @@ pub(super) fn state_settings(args: &StatsArgs, is_own: bool) -> InitialStateSett
 }
 
 /// Starts the periodic maintenance.
-pub(super) fn keeper(
+pub(super) fn maintenance(
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
     store: Option<Box<dyn Store>>,
     args: &StatsArgs,
     credential: Option<&Credential>,
     ca: &CaArgs,
-) -> Result<Keeper> {
+) -> Result<Maintenance> {
     ensure!(
         (0.01..=86_400.0).contains(&args.interval),
         "--interval {} is not between 0.01 and 86400 seconds",
@@ -148,14 +148,14 @@ pub(super) fn keeper(
         options.ca_file.clone_from(&ca.ca_file);
         posters.push(Poster::start(options)?);
     }
-    let config = KeeperConfig {
+    let config = MaintenanceConfig {
         state: Arc::clone(state),
         interval: Duration::from_millis((args.interval * 1e3) as u64),
         hub: Arc::clone(hub),
         posters,
         store,
     };
-    Ok(Keeper::start(config)?)
+    Ok(Maintenance::start(config)?)
 }
 
 /// Returns the routes of the page that watches the run of this process.

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         state,
     } = OwnServer::open(args, args.provdb.provdb.as_deref())?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
-    let keeper = pserver::keeper(
+    let maintenance = pserver::maintenance(
         &state,
         &hub,
         server_store,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let documents = Arc::<DocumentCounts>::default();
     let monitored = Monitored {
         state: Some(Arc::clone(&state)),
-        database: keeper.database_health(),
+        database: maintenance.database_health(),
         instance_documents: instance_store.is_some().then(|| Arc::clone(&documents)),
         clock,
         ..Monitored::default()
@@ -79,12 +79,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         &|status| {
             note(status);
             let learning = learner.as_ref().and_then(TreeLearner::problem);
-            keeper.problems().into_iter().chain(learning).collect()
+            maintenance.problems().into_iter().chain(learning).collect()
         },
     );
     pserver::finish_learning(learner);
     // Results so far are saved, whatever ended the streams.
-    let kept = pserver::finish(keeper);
+    let kept = pserver::finish(maintenance);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
     note(&status);
@@ -159,7 +159,7 @@ fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
         "{location} has no models of a run: name the database in which the run's parameter server saved"
     );
     let hub = Arc::new(Hub::new(clock.now_ms()));
-    let keeper = pserver::keeper(
+    let maintenance = pserver::maintenance(
         &state,
         &hub,
         server_store,
@@ -169,7 +169,7 @@ fn rejudge(args: &RunArgs, location: &str) -> Result<Exit> {
     )?;
     let session = Box::new(state.session());
     let judged = Instance::rejudge(options, session, instance_store, &ad::instance_name());
-    let kept = pserver::finish(keeper);
+    let kept = pserver::finish(maintenance);
     warn(&format!(
         "with the complete models, {} of the recorded executions are anomalies",
         thousands(judged?.num_anomalies)

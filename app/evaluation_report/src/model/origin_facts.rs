@@ -1,4 +1,4 @@
-//! What a model was learned from.
+//! The origin of a model: the run and trees that it was learned from.
 
 use std::io::{Result as IoResult, Write};
 

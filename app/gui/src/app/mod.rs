@@ -66,7 +66,7 @@ pub struct CallgroveApp {
     focus: Option<View>,
     /// The overlay over the views.
     overlay: Option<Overlay>,
-    /// Whether the user moves the focus by Tab, since the last click.
+    /// True if the user moves the focus by Tab, since the last click.
     is_tabbing: bool,
     handled: HandledState,
     states: States,

@@ -1,4 +1,4 @@
-//! What leaves the window as a file, apart from pictures: tables, and the report of a run.
+//! Files that the window writes, apart from pictures: tables, and the report of a run.
 //!
 //! ```text
 //!  snapshot, rows of a view ──▶ TableMaker ──┬─▶ FileMaker ──▶ Platform::make_file, in the background

@@ -1,6 +1,6 @@
 //! The streams of an AD instance: of a recorded run, of files that grow, or of a running job.
 
-mod growing;
+mod awaited_files;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
 use callgrove_source::{Part, Projection, Ranks, Registry, check_ranks, rank_in_name};
 use callgrove_tau::{LiveEngine, LiveOptions, TauFormat, open_live};
 
-use growing::find_growing;
+use awaited_files::find_growing;
 
 use crate::error::PipelineError;
 use crate::tree_judge::ModelFileReader;

@@ -1,4 +1,4 @@
-//! What the tables of calls, messages and events have in common.
+//! Common parts of the tables of calls, messages and events.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(super) struct Blocks<'a> {
     num_of_side: usize,
 }
 
-/// What the blocks consist of.
+/// The unit of the blocks.
 enum Passes<'a> {
     /// The passes of the loop on each lane, or those of another thread of its rank.
     Loop(Vec<Option<&'a LanePasses>>),

@@ -18,7 +18,7 @@ type Calls = (PathId, usize, i64);
 struct Functions {
     /// The function in the table of both runs.
     of_func: Vec<NameId>,
-    /// Whether a lane can wait in it.
+    /// True if a lane can wait in it.
     waits: Vec<bool>,
 }
 

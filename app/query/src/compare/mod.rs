@@ -1,4 +1,4 @@
-//! What changed between two runs, or between the halves of one.
+//! Changes between two runs, or between the halves of one.
 //!
 //! ```text
 //! Trace ─ iterations, incidents ─ blocks ─ collect ─ RunSamples ─┐

@@ -9,7 +9,7 @@ use super::comparison::RunComparison;
 /// One change: a row of `callgrove compare`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ChangeRow {
-    /// What changed: `iterations`, `function`, `path`, `structure` or `incidents`.
+    /// The subject of the change: `iterations`, `function`, `path`, `structure` or `incidents`.
     pub kind: &'static str,
     /// In which way: `duration`, `frequency`, `waiting`, `new` or `vanished`.
     pub aspect: &'static str,

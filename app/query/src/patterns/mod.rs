@@ -3,8 +3,8 @@
 
 mod curve;
 mod list;
-mod listing;
 mod long_occurrences;
+mod make_list;
 mod outline;
 mod reference;
 mod rows;

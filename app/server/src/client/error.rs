@@ -50,7 +50,7 @@ pub enum ClientError {
          server by a name that is in it"
     )]
     Certificate {
-        /// What the TLS library says.
+        /// The error of the TLS library.
         cause: String,
         /// The server.
         url: String,

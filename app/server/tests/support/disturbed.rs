@@ -7,7 +7,7 @@ use callgrove_model::RunIdentity;
 use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, SqlTable, Store};
 use callgrove_pserver::ServerState;
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, STATE_NAME};
+use callgrove_server::maintenance::{Maintenance, STATE_NAME};
 use serde_json::Value;
 
 use super::saved_in;
@@ -86,15 +86,15 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
     }
 }
 
-/// Starts a keeper whose database runs a callback before documents are stored.
+/// Starts the maintenance with a database that runs a callback before documents are stored.
 pub fn disturbed(
     path: &str,
     state: &Arc<ServerState>,
     hub: &Arc<Hub>,
     before_put: impl FnMut() -> Result<(), ProvDbError> + Send + 'static,
-) -> Keeper {
+) -> Maintenance {
     let mut config = saved_in(path, state, hub);
     let store = config.store.take().unwrap();
     config.store = Some(Box::new(Disturbed { store, before_put }));
-    Keeper::start(config).unwrap()
+    Maintenance::start(config).unwrap()
 }

@@ -25,7 +25,7 @@ use callgrove_pserver::{
 };
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::KeeperConfig;
+use callgrove_server::maintenance::MaintenanceConfig;
 use callgrove_server::{Limits, RunningServer, ServerConfig, TlsFiles, Token, grpc};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tonic::codegen::{BoxFuture, Service, http};
@@ -281,9 +281,9 @@ pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, functi
     exchange.goodbye().unwrap();
 }
 
-/// The configuration of a keeper that saves in a folder.
-pub fn saved_in(path: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> KeeperConfig {
-    KeeperConfig {
+/// The configuration of maintenance that saves in a folder.
+pub fn saved_in(path: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> MaintenanceConfig {
+    MaintenanceConfig {
         state: Arc::clone(state),
         interval: Duration::from_millis(10),
         hub: Arc::clone(hub),

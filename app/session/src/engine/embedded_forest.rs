@@ -13,8 +13,8 @@ use super::error::CommandError;
 use super::trial_training::TrialTraining;
 use crate::command::Selection;
 use crate::explain::Explainer;
-use crate::forming_map::FormingMap;
 use crate::learning::{self, LearnSettings, Learned, LearningError, SavedModel, TreeScores};
+use crate::map_computation::MapComputation;
 use crate::question::TrainingQuestion;
 use crate::root::grow_forest;
 use crate::snapshot::{Analysis, Detection, Explanation};
@@ -45,7 +45,7 @@ struct ScoredForest {
 
 /// A map that is being computed and can be paused.
 struct PausableMap {
-    map: FormingMap,
+    map: MapComputation,
     is_paused: bool,
 }
 
@@ -278,7 +278,7 @@ impl EmbeddedForest {
         method: MapMethod,
         progress: Progress<'_>,
     ) -> Result<bool, CommandError> {
-        let begun = FormingMap::begin(&self.learned, method, progress)?;
+        let begun = MapComputation::begin(&self.learned, method, progress)?;
         self.forming = begun.map(|map| PausableMap {
             map,
             is_paused: false,

@@ -1,12 +1,12 @@
-//! What the user of one window inspects.
+//! The call, incident and so on that the user of one window inspects.
 
 use callgrove_model::ExecRef;
 use callgrove_query::{PatternId, PatternReference, TimeRange};
 
 use crate::command::InspectCommand;
 
-/// What the user of one window inspects, apart from the selected trees. It belongs to the [`crate::Session`] of that
-/// window: other viewers of a session do not see it, and the engine does not know it.
+/// The call, incident and so on that the user of one window inspects, apart from the selected trees. They belong to the
+/// [`crate::Session`] of that window: other viewers of a session do not see them, and the engine does not know them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Inspected {
     /// The call of the trace whose details are shown.

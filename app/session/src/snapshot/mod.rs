@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub selection: Selection,
     /// Explanation of the focused tree's score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
-    /// What the user inspects in this window.
+    /// The call, incident and so on that the user inspects in this window.
     #[serde(skip)]
     pub inspected: Inspected,
     /// The state of the watched run.

@@ -9,10 +9,10 @@ use callgrove_widgets::ViewNotes;
 use callgrove_widgets::theme::Theme;
 
 use super::error::PictureError;
+use super::offscreen::{DrawnPicture, Sheet};
 use super::page::page_ui;
+use super::picture_request::ViewPicture;
 use super::select::select_subject;
-use super::sheet::{DrawnPicture, Sheet};
-use super::wanted::ViewPicture;
 use crate::ViewStates;
 
 /// Number of frames after which a picture that still changes is given up.

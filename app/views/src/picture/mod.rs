@@ -8,16 +8,16 @@
 
 mod draw;
 mod error;
+mod of_snapshot;
+mod offscreen;
 mod page;
+mod picture_request;
 mod select;
-mod sheet;
-mod shown;
 #[cfg(test)]
 mod tests;
-mod wanted;
 
 pub use draw::draw_view;
 pub use error::PictureError;
-pub use sheet::DrawnPicture;
-pub use shown::{draw_shown, draw_snapshot};
-pub use wanted::{PictureSubject, ViewPicture};
+pub use of_snapshot::{draw_shown, draw_snapshot};
+pub use offscreen::DrawnPicture;
+pub use picture_request::{PictureSubject, ViewPicture};

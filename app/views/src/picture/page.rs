@@ -23,7 +23,7 @@ use callgrove_widgets::{
 };
 use egui::{Frame, Label, Margin, Panel, RichText, Ui};
 
-use super::wanted::ViewPicture;
+use super::picture_request::ViewPicture;
 use crate::ViewStates;
 
 /// Margin around everything, in points.

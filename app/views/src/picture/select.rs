@@ -11,7 +11,7 @@ use callgrove_session::{
 use callgrove_widgets::delay::commands_to_show_incident;
 
 use super::error::PictureError;
-use super::wanted::{PictureSubject, ViewPicture};
+use super::picture_request::{PictureSubject, ViewPicture};
 
 /// Selects the subject of a picture.
 pub(super) fn select_subject(

@@ -9,8 +9,8 @@ use callgrove_app_tests::{changed, run_of};
 use callgrove_model::Progress;
 use callgrove_session::{ComparedWith, Selection, Snapshot};
 
-use super::shown::draw_snapshot;
-use super::wanted::ViewPicture;
+use super::of_snapshot::draw_snapshot;
+use super::picture_request::ViewPicture;
 
 /// Controls of the views, which a picture does not have.
 const CONTROLS: [&str; 6] = ["Search", "Normal", "Copy", "End", "All", "Whole run"];

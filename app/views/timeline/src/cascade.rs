@@ -15,9 +15,9 @@ const MIN_WIDTH_FOR_NAME: f32 = 640.0;
 #[derive(Default)]
 pub(crate) struct CascadeState {
     known: Option<Known>,
-    /// Whether the user hides the path of an incident, which is drawn by default.
+    /// True if the user hides the path of an incident, which is drawn by default.
     hides_incidents: bool,
-    /// Whether the user shows the path of a single tree, which is not drawn by default.
+    /// True if the user shows the path of a single tree, which is not drawn by default.
     shows_trees: bool,
 }
 

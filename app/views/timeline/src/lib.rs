@@ -3,9 +3,9 @@
 //! The lane of the selected tree is a stack; it comes first, followed by the ranks that it exchanges messages with. All
 //! others are folded below them. Above the rows is a strip of the whole run with its abnormal executions.
 
-mod before;
-mod before_ui;
 mod cascade;
+mod earlier_run;
+mod earlier_run_ui;
 mod header;
 mod marks;
 mod occurrences;

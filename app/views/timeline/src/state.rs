@@ -10,8 +10,8 @@ use callgrove_session::{
 };
 use callgrove_widgets::text::short_name;
 
-use super::before::BeforeRun;
 use super::cascade::CascadeState;
+use super::earlier_run::BeforeRun;
 use super::marks::NewMark;
 use super::occurrences::PatternMarks;
 use super::search::SearchState;
@@ -44,7 +44,7 @@ pub(crate) struct ShownRun {
     trend: ShownTrend,
     /// Anomalous occurrences of the selected pattern.
     pub(crate) occurrences: PatternMarks,
-    /// Whether the incident as a whole is selected, and not one of its trees.
+    /// True if the incident as a whole is selected, and not one of its trees.
     is_of_incident: bool,
     /// The path of a delay.
     pub(crate) cascade: CascadeState,

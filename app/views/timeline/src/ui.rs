@@ -7,8 +7,8 @@ use callgrove_session::InspectCommand;
 use callgrove_widgets::view_header;
 use egui::{Panel, Ui};
 
-use super::before::BeforeRun;
-use super::before_ui::before_ui;
+use super::earlier_run::BeforeRun;
+use super::earlier_run_ui::before_ui;
 use super::header::{header_ui, tools_ui};
 use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};

@@ -20,7 +20,7 @@ use crate::output::{Clock, print, warn, with_progress};
 /// Maximum number of reasons of an abnormal execution in a report.
 const NUM_REASONS: usize = 2;
 
-/// What a run is compared with.
+/// The reference of a check.
 enum Reference {
     Run(Box<ComparedRun>),
     Model(Box<SavedModel>),

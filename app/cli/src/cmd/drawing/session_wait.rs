@@ -9,7 +9,7 @@ use callgrove_session::Work;
 use crate::host::{NativeHost, check_source};
 use crate::stop::StopSignal;
 
-/// What a session does with the labels of the user's journal.
+/// The use of the labels in the user's journal by a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum JournalUse {
     /// They are not used, so that the result depends on the arguments only.
@@ -23,7 +23,7 @@ pub(crate) enum JournalUse {
 /// Shows progress on standard error, if that is a terminal, and stops the work when the program must stop.
 struct TerminalMonitor {
     stop: StopSignal,
-    /// Whether standard error is a terminal.
+    /// True if standard error is a terminal.
     is_watched: bool,
     /// The stage and the percentage that are shown.
     shown: Option<(String, u32)>,

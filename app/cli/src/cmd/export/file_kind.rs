@@ -25,7 +25,7 @@ pub(super) enum ExportKind {
     /// For other programs.
     Viewer {
         format: ViewerFormat,
-        /// Whether it is packed with gzip.
+        /// True if it is packed with gzip.
         is_packed: bool,
     },
 }

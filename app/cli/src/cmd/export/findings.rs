@@ -1,4 +1,4 @@
-//! What was found in a run, for a trace of other programs: the rows of `incidents` and `analyze`.
+//! Findings of a run, for a trace of other programs: the rows of `incidents` and `analyze`.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ pub struct Place {
 #[derive(Default)]
 pub(super) struct Destination {
     place: Place,
-    /// Whether the forest of its root has been requested.
+    /// True if the forest of its root has been requested.
     is_root_requested: bool,
 }
 

@@ -7,7 +7,7 @@ use callgrove_session::{ChangeRow, ComparedWith, Snapshot, UserCommand};
 use callgrove_widgets::delay::commands_to_show_incident;
 use callgrove_widgets::table::Sort;
 
-/// What the other views do to show a change.
+/// Commands and the action by which other views show a change.
 pub(crate) type ShownChange = (Vec<UserCommand>, Option<Action>);
 
 /// The order of the list and its selection.

@@ -26,7 +26,7 @@ pub struct IncidentsState {
     revealed: (Option<usize>, Option<usize>),
     /// The incident that was unfolded last, until it is scrolled to.
     opened: Option<usize>,
-    /// Whether items by design are hidden.
+    /// True if items by design are hidden.
     hides_by_design: bool,
 }
 

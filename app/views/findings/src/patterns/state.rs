@@ -35,7 +35,7 @@ pub(super) enum ShownPart {
 /// The selection, and the tables made of it.
 pub struct PatternsState {
     pub(super) part: ShownPart,
-    /// Whether the definition is shown next to the curve, instead of the anomalous occurrences.
+    /// True if the definition is shown next to the curve, instead of the anomalous occurrences.
     pub(super) shows_definition: bool,
     pub(super) sort: Sort,
     pub(super) listed_sort: Sort,

@@ -14,7 +14,7 @@ use super::order::{BY_CAUSED, in_order};
 
 /// The user's choices, and the waits.
 pub struct WaitsState {
-    /// Whether the list is shown if both do not fit.
+    /// True if the list is shown if both do not fit.
     pub(super) shows_roots: bool,
     pub(super) sort: Sort,
     counted: Option<CountInputs>,

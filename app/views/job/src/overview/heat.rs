@@ -29,7 +29,7 @@ pub(crate) struct HeatState {
     map: Arc<HeatMap>,
     /// Row and column of the keyboard cursor.
     cursor: Option<(usize, usize)>,
-    /// Whether rows are sorted by their number of anomalies.
+    /// True if rows are sorted by their number of anomalies.
     is_by_total: bool,
     /// Column where a drag began.
     drag_from: Option<usize>,

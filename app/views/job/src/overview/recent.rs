@@ -18,7 +18,7 @@ pub(crate) struct RecentState {
     sort: Sort,
     /// The scope that the user chose; `None` picks one that has data.
     is_whole_run: Option<bool>,
-    /// Whether incidents are listed instead.
+    /// True if incidents are listed instead.
     lists_incidents: bool,
     incidents: IncidentTableState,
 }

@@ -23,9 +23,9 @@ pub struct ExecutionsState {
     form: FormState,
     scatter: RecordScatterState,
     sort: Sort,
-    /// Whether the query form covers the answer, if both do not fit.
+    /// True if the query form covers the answer, if both do not fit.
     is_asking: bool,
-    /// Whether the plot covers the table, if both do not fit.
+    /// True if the plot covers the table, if both do not fit.
     shows_plot: bool,
 }
 

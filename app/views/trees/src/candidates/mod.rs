@@ -2,7 +2,7 @@
 
 mod card;
 mod controls;
-mod list;
+mod listing;
 mod mini_tree;
 mod state;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use egui::{Rect, ScrollArea, Ui};
 
 use card::CARD_HEIGHT;
 use controls::controls_ui;
-pub use list::{CandidateFilter, CandidateOrder};
+pub use listing::{CandidateFilter, CandidateOrder};
 pub use state::{CandidatesState, Step};
 
 /// Draws the list and handles clicks on cards and buttons.

@@ -35,9 +35,9 @@ pub struct TreeState {
     pub(super) pinned: Option<usize>,
     /// Findings whose structure is shown in full: indices into the findings.
     pub(super) unfolded: BTreeSet<usize>,
-    /// Whether a pane too narrow for both shows the findings instead of the drawing.
+    /// True if a pane too narrow for both shows the findings instead of the drawing.
     pub(super) shows_findings: bool,
-    /// Whether the tree is compared with another.
+    /// True if the tree is compared with another.
     pub(super) compares: bool,
     /// The tree that the user pinned for comparison; `None` compares with the usual one.
     pub(super) reference: Option<Focus>,
@@ -50,7 +50,7 @@ pub struct TreeState {
     pub(super) both_runs: BothRuns,
 }
 
-/// Whether the usual executions of two compared runs are shown, and their drawing.
+/// The state of the view of the usual executions of two compared runs.
 #[derive(Default)]
 pub(super) struct BothRuns {
     pub(super) is_shown: bool,

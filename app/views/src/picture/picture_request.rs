@@ -9,7 +9,7 @@ use callgrove_session::{PatternId, TimeRange};
 pub struct ViewPicture {
     /// The view.
     pub view: PictureView,
-    /// What it shows.
+    /// Its subject.
     pub subject: PictureSubject,
     /// The time range of a timeline or an incident; `None` fits it to the subject.
     pub time: Option<TimeRange>,
@@ -17,7 +17,7 @@ pub struct ViewPicture {
     pub size: [f32; 2],
     /// Pixels per point of a PNG file.
     pub scale: f32,
-    /// Whether the background is dark.
+    /// True if the background is dark.
     pub is_dark: bool,
     /// The title; `None` for a description of the subject.
     pub title: Option<String>,
@@ -25,7 +25,7 @@ pub struct ViewPicture {
     pub id_prefix: String,
 }
 
-/// What a picture shows.
+/// The subject of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureSubject {
     /// The run; a tree is then that of the most abnormal execution, and an incident the most expensive one.

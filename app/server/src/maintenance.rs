@@ -1,5 +1,5 @@
 //! The maintenance of a parameter server. One thread folds and publishes packets, another saves, so that live views
-//! stay current while a database is away.
+//! stay current while a database is unreachable.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,12 +13,12 @@ use crate::background::Background;
 use crate::error::ServerError;
 use crate::hub::Hub;
 use crate::monitoring::DatabaseHealth;
-use crate::saver::{SETTLE_INTERVAL, Saver};
+use crate::state_saver::{SETTLE_INTERVAL, StateSaver};
 
-pub use crate::saver::{STATE_NAME, TREE_MODELS_NAME};
+pub use crate::state_saver::{STATE_NAME, TREE_MODELS_NAME};
 
 /// The maintenance threads of a parameter server.
-pub struct Keeper {
+pub struct Maintenance {
     publisher: Background<()>,
     /// `None` without a database: nothing is saved.
     saver: Option<Background<Result<(), ServerError>>>,
@@ -31,15 +31,15 @@ pub struct Keeper {
 
 /// The outcome of the last packets and the last save.
 #[derive(Debug)]
-pub struct KeeperEnd {
+pub struct MaintenanceEnd {
     /// `Ok` if the database has the last state and all packets were made.
     pub saved: Result<(), ServerError>,
     /// For each receiver that did not take the last packet, its address and the reason.
     pub undelivered: Vec<String>,
 }
 
-/// The inputs and outputs of a [`Keeper`].
-pub struct KeeperConfig {
+/// The inputs and outputs of a [`Maintenance`].
+pub struct MaintenanceConfig {
     /// The server's state.
     pub state: Arc<ServerState>,
     /// Time between two packets.
@@ -52,12 +52,12 @@ pub struct KeeperConfig {
     pub store: Option<Box<dyn Store>>,
 }
 
-impl Keeper {
+impl Maintenance {
     /// Starts the threads.
     ///
     /// # Errors
     /// [`ServerError::Threads`].
-    pub fn start(config: KeeperConfig) -> Result<Self, ServerError> {
+    pub fn start(config: MaintenanceConfig) -> Result<Self, ServerError> {
         let posters = Arc::new(config.posters);
         let mut publisher = Publisher {
             state: Arc::clone(&config.state),
@@ -67,7 +67,7 @@ impl Keeper {
         };
         let health = config.store.is_some().then(Arc::<DatabaseHealth>::default);
         let saver = config.store.zip(health.clone()).map(|(store, health)| {
-            let mut saver = Saver {
+            let mut saver = StateSaver {
                 state: Arc::clone(&config.state),
                 store,
                 health,
@@ -107,7 +107,7 @@ impl Keeper {
     }
 
     /// Publishes and saves a last time, and stops the threads.
-    pub fn finish(self) -> KeeperEnd {
+    pub fn finish(self) -> MaintenanceEnd {
         let published = self.publisher.finish();
         self.state.close_tree_models();
         let saved = self.saver.map_or(Ok(()), |saver| saver.finish().flatten());
@@ -119,7 +119,7 @@ impl Keeper {
         };
         // The thread that posted has ended, so this is the only reference.
         let posters = Arc::into_inner(self.posters).unwrap_or_default();
-        KeeperEnd {
+        MaintenanceEnd {
             saved: published.and(saved),
             undelivered: posters.into_iter().filter_map(undelivered).collect(),
         }

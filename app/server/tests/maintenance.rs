@@ -12,7 +12,7 @@ use callgrove_model::{RankId, RunIdentity};
 use callgrove_provdb_stores::OpenOptions;
 use callgrove_pserver::{ServerState, StateOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::Keeper;
+use callgrove_server::maintenance::Maintenance;
 use support::disturbed::disturbed;
 use support::{report_one_anomaly, saved_in};
 
@@ -32,7 +32,7 @@ fn packets_come_while_the_database_does_not_answer() {
     let hub = Arc::new(Hub::new(0));
     let (asked, is_asked) = sync_channel(100);
     let (answer, may_answer) = sync_channel::<()>(1);
-    let keeper = disturbed(&path, &state, &hub, move || {
+    let maintenance = disturbed(&path, &state, &hub, move || {
         asked.send(()).unwrap();
         // After the test has dropped its end, nothing is waited for.
         may_answer.recv().ok();
@@ -48,7 +48,7 @@ fn packets_come_while_the_database_does_not_answer() {
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(answer);
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
 }
 
 #[test]
@@ -58,13 +58,13 @@ fn reports_during_a_save_are_not_acknowledged_before_their_documents_are_stored(
     report_one_anomaly(state.session(), RankId(0), "MPI_Wait");
     let reporting = Arc::clone(&state);
     let mut others = ["MPI_Send", "MPI_Recv"].into_iter().zip(1..);
-    let keeper = disturbed(&path, &state, &Arc::new(Hub::new(0)), move || {
+    let maintenance = disturbed(&path, &state, &Arc::new(Hub::new(0)), move || {
         if let Some((function, rank)) = others.next() {
             report_one_anomaly(reporting.session(), RankId(rank), function);
         }
         Ok(())
     });
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
 }
 
 #[test]
@@ -72,15 +72,15 @@ fn a_panic_while_saving_is_reported_at_once_and_at_the_end() {
     let (_folder, path) = folder();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
-    let keeper = disturbed(&path, &state, &hub, || panic!("of the test"));
+    let maintenance = disturbed(&path, &state, &hub, || panic!("of the test"));
     report_one_anomaly(state.session(), RankId(0), "MPI_Wait");
     let begun = std::time::Instant::now();
-    while keeper.problems().is_empty() {
+    while maintenance.problems().is_empty() {
         assert!(begun.elapsed() < TIMEOUT, "nothing is reported");
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(keeper.problems()[0].contains("saving panicked"));
-    let end = keeper.finish();
+    assert!(maintenance.problems()[0].contains("saving panicked"));
+    let end = maintenance.finish();
     assert!(end.saved.unwrap_err().to_string().contains("panic"));
     assert_eq!(hub.snapshot().overview.num_anomalies(), 1);
 }
@@ -89,9 +89,9 @@ fn a_panic_while_saving_is_reported_at_once_and_at_the_end() {
 fn a_run_can_be_joined_after_statistics_were_saved_without_one() {
     let (_folder, path) = folder();
     let state = Arc::new(ServerState::new(StateOptions::default()));
-    let keeper = Keeper::start(saved_in(&path, &state, &Arc::new(Hub::new(0)))).unwrap();
+    let maintenance = Maintenance::start(saved_in(&path, &state, &Arc::new(Hub::new(0)))).unwrap();
     report_one_anomaly(state.session(), RankId(3), "MPI_Wait");
-    keeper.finish().saved.unwrap();
+    maintenance.finish().saved.unwrap();
     let program = r#"{"command_lines":["lmp"],"executables":[],"ranks":{}}"#;
     let run = format!(r#"{{"programs":{{"0":{program}}}}}"#);
     let run: RunIdentity = serde_json::from_str(&run).unwrap();

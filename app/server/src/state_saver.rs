@@ -24,14 +24,14 @@ const SAVE_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Saves the state of a parameter server in a database.
-pub(crate) struct Saver {
+pub(crate) struct StateSaver {
     pub(crate) state: Arc<ServerState>,
     pub(crate) store: Box<dyn Store>,
     /// The health of the database, for probes and metrics.
     pub(crate) health: Arc<DatabaseHealth>,
 }
 
-impl Saver {
+impl StateSaver {
     /// Saves at intervals, soon after an instance's last report, and at the end.
     pub(crate) fn run(&mut self, stopped: &Receiver<()>) -> Result<(), ServerError> {
         let health = Arc::clone(&self.health);

@@ -5,7 +5,7 @@ use callgrove_session::Label;
 use callgrove_watch::{CounterStats, ExecutionDocument, FuncOverview};
 use serde::Serialize;
 
-use crate::flat::FlatRow;
+use crate::flat_table::FlatRow;
 
 /// A function over all ranks.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -147,7 +147,7 @@ pub(super) struct CandidateListing {
     pub(super) order: CandidateOrder,
     /// The rank whose executions are listed; all if `None`.
     pub(super) rank: Option<RankId>,
-    /// Whether only the trees of the last group are listed.
+    /// True if only the trees of the last group are listed.
     pub(super) only_group: bool,
     /// Search text: a prefix of the codes.
     pub(super) search: String,

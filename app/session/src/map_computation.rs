@@ -19,7 +19,7 @@ const TRUST_NEIGHBOURS: usize = 12;
 const TRUST_ROWS: usize = 1_000;
 
 /// A map that improves step by step.
-pub(crate) struct FormingMap {
+pub(crate) struct MapComputation {
     state: State,
     method: MapMethod,
     num_steps: usize,
@@ -30,7 +30,7 @@ enum State {
     Tsne(Tsne),
 }
 
-impl FormingMap {
+impl MapComputation {
     /// Returns the start of a map; `None` for a method whose map is ready at once.
     pub(crate) fn begin(
         learned: &Learned,

@@ -6,7 +6,7 @@ use callgrove_model::{DurationNs, TimeNs};
 use callgrove_session::{InspectCommand, TimeRange};
 use egui::{DragValue, Label, Panel, RichText, Ui};
 
-use super::before::Alignment;
+use super::earlier_run::Alignment;
 use super::state::ShownRun;
 
 /// Initial share of the height that the earlier run takes.

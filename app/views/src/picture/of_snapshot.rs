@@ -4,8 +4,8 @@ use callgrove_session::Snapshot;
 
 use super::draw::{ViewDrawing, check_size};
 use super::error::PictureError;
-use super::sheet::DrawnPicture;
-use super::wanted::ViewPicture;
+use super::offscreen::DrawnPicture;
+use super::picture_request::ViewPicture;
 use crate::ViewStates;
 
 /// Maximum number of frames in the window: a view shows what it knows, for the window must not wait.
