@@ -11,10 +11,10 @@ use callgrove_model::{FunctionPattern, ProgramId};
 use callgrove_pipeline::{OpenedStreams, StreamInput, StreamOptions};
 use callgrove_source::PATH_SEPARATOR;
 
-use crate::args::{DetectArgs, StreamArgs};
 use crate::guard::registry;
 use crate::output::Problems;
 use crate::stop::StopSignal;
+use callgrove_args::{DetectArgs, StreamArgs};
 
 /// Returns the streams that an AD instance reads.
 fn stream_options(args: &StreamArgs) -> StreamOptions {

@@ -6,9 +6,9 @@ use callgrove_provdb_net::RemoteOptions;
 use callgrove_provdb_stores::OpenOptions;
 use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
 
-use crate::args::{CaArgs, ConnectArgs, ServeArgs};
 use crate::output::warn;
 use crate::user_token;
+use callgrove_args::{CaArgs, ConnectArgs, ServeArgs};
 
 /// Returns the credential for servers, unless none is to be sent.
 pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {

@@ -10,10 +10,10 @@ use callgrove_session::{Host, HostError, OpenJournal, RunningJob};
 use callgrove_source::SourceError;
 use callgrove_watch::RECORDED_TREES;
 
-use crate::args::ConnectArgs;
 use crate::connect::credential;
 use crate::guard::{guard, registry};
 use crate::output::warn;
+use callgrove_args::ConnectArgs;
 
 /// A host with the files of this machine, and with running jobs.
 pub(crate) struct NativeHost {

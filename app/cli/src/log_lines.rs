@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer as _, fmt, prelude::*, registry};
 
-use crate::args::LogFormat;
+use callgrove_args::LogFormat;
 
 /// The format of an event as a sentence with its fields.
 struct PlainLines;

@@ -1,7 +1,6 @@
 //! The program: the desktop window and all subcommands, as thin layers over the library crates.
 
 mod ad_settings;
-mod args;
 mod cmd;
 mod connect;
 mod example;
@@ -24,7 +23,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tracing::Level;
 
-use args::{Cli, CliCommand, ConfigFile, LogFormat};
+use callgrove_args::{Cli, CliCommand, ConfigFile, LogFormat};
 use exit::Exit;
 
 fn main() -> ExitCode {

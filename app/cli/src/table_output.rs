@@ -1,7 +1,7 @@
 //! The tables of commands: their format, and where they are written.
 //!
 //! ```text
-//!  TableArgs ── destination ──▶ TableDestination ── write ──▶ TableOut ── rows ──▶ a sink of callgrove-export
+//!  TableArgs ── TableDestination::of ──▶ TableDestination ── write ──▶ TableOut ── rows ──▶ a sink of callgrove-export
 //!               refuses early                  standard output, or a new file that replaces FILE
 //! ```
 
@@ -10,19 +10,25 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use callgrove_args::TableArgs;
 use callgrove_export::{ResultTable, RowSink, SinkFormat};
-
-use crate::args::TableArgs;
 use callgrove_headless::{Readers, replace_file_with};
 
-impl TableArgs {
-    /// Checks format and file. A command calls this before its work, so that a mistake shows at once.
+/// Where a table is written, in which format.
+pub(crate) struct TableDestination {
+    format: SinkFormat,
+    /// `None` for standard output.
+    file: Option<FileKind>,
+}
+
+impl TableDestination {
+    /// Checks format and file of a table. A command calls this before its work, so that a mistake shows at once.
     ///
     /// # Errors
     /// If the file cannot be created, or is not for the format.
-    pub(crate) fn destination(&self) -> Result<TableDestination> {
-        let format = self.format();
-        let file = self.out.as_deref().map(FileKind::of).transpose()?;
+    pub(crate) fn of(args: &TableArgs) -> Result<Self> {
+        let format = args.format();
+        let file = args.out.as_deref().map(FileKind::of).transpose()?;
         if format == SinkFormat::Parquet {
             let remedy = "name a file, as in --out table.parquet";
             match &file {
@@ -36,20 +42,8 @@ impl TableArgs {
                 Some(_) => {}
             }
         }
-        Ok(TableDestination { format, file })
+        Ok(Self { format, file })
     }
-
-    /// Returns whether a format or file was requested.
-    pub(crate) fn is_given(&self) -> bool {
-        self.format.is_some() || self.out.is_some()
-    }
-}
-
-/// Where a table is written, in which format.
-pub(crate) struct TableDestination {
-    format: SinkFormat,
-    /// `None` for standard output.
-    file: Option<FileKind>,
 }
 
 enum FileKind {

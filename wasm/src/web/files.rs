@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{Blob, DragEvent, HtmlInputElement, Response};
 
-use super::{dropped, page};
+use super::{dropped_files, page};
 use crate::file_store::{FileStore, open_command};
 
 /// Number of bytes that are read between two frames.

@@ -12,11 +12,11 @@ use callgrove_pserver_net::{ExchangeOptions, connect};
 use serde_json::json;
 
 use crate::ad_settings::{instance_options, open_streams};
-use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{credential, store_options};
 use crate::exit::Exit;
 use crate::output::{Problems, print, print_damage, warn};
 use crate::stop::StopSignal;
+use callgrove_args::{AdArgs, SummaryFormat};
 
 pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;

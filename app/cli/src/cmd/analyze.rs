@@ -19,17 +19,17 @@ use callgrove_tables::TreeTable;
 use super::causes::find;
 use super::forest::forest_of;
 use super::trends;
-use crate::args::{AnalyzeArgs, Mode};
 use crate::exit::Exit;
 use crate::output::{Clock, warn, with_progress};
-use crate::table_output::TableOut;
+use crate::table_output::{TableDestination, TableOut};
+use callgrove_args::{AnalyzeArgs, Mode};
 use callgrove_headless::{Readers, replace_file};
 
 /// Maximum number of classes of executions by design below the table.
 const CLASSES_BELOW_TABLE: usize = 5;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
-    let destination = args.table.destination()?;
+    let destination = TableDestination::of(&args.table)?;
     // Small files are read first, so that mistakes in them show before the long work.
     let labels = args
         .labels

@@ -10,12 +10,13 @@ use callgrove_tables::{CauseTable, IncidentTable};
 
 use super::forest::{forest_of, trace_of};
 use super::trends;
-use crate::args::{CausesArgs, IncidentsArgs};
 use crate::exit::Exit;
 use crate::output::{Clock, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::{CausesArgs, IncidentsArgs};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
-    let destination = args.listing.table.destination()?;
+    let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
     let (forest, root) = forest_of(
         &args.trace.source(),
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
 }
 
 pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
-    let destination = args.listing.table.destination()?;
+    let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let causes = find(&trace, &mut clock)?;

@@ -12,12 +12,13 @@ use callgrove_judge::active::QueryStrategy;
 use callgrove_trees::Progress;
 
 use super::forest::forest_of;
-use crate::args::{EvaluateArgs, Strategy};
 use crate::exit::Exit;
 use crate::output::{Clock, warn, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::{EvaluateArgs, Strategy};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
-    let destination = args.table.destination()?;
+    let destination = TableDestination::of(&args.table)?;
     // Small files and settings are read first, so that mistakes in them show before the long work.
     let plot_file = args.plot.as_deref().map(PlotFile::new).transpose()?;
     let strategies: Vec<QueryStrategy> = args

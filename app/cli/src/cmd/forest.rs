@@ -6,9 +6,9 @@ use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace};
 use callgrove_session::{RootError, forest_of_trees, grow_forest, suggest_roots};
 
-use crate::args::PartOfRun;
 use crate::host::read_trace;
 use crate::output::{Clock, print_damage, warn, with_progress};
+use callgrove_args::PartOfRun;
 
 /// Reads `source` and returns the forest of `function`, or of the most promising function, and the name of the root
 /// function. With `part`, only the executions in that part of the run.

@@ -7,13 +7,14 @@ use callgrove_export::SinkFormat;
 use callgrove_session::suggest_roots;
 use callgrove_tables::{RunContents, RunFunctionTable};
 
-use crate::args::InfoArgs;
 use crate::exit::Exit;
 use crate::host::read_trace;
 use crate::output::with_progress;
+use crate::table_output::TableDestination;
+use callgrove_args::InfoArgs;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
-    let destination = args.table.destination()?;
+    let destination = TableDestination::of(&args.table)?;
     let trace = with_progress("Reading the trace", |progress| {
         read_trace(&args.trace.source(), progress)
     })?;

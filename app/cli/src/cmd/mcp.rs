@@ -13,11 +13,11 @@ use serde_json::Value;
 use super::comparison::compare;
 use super::drawing::session_wait::{JournalUse, open_session};
 use super::query::sort_key;
-use crate::args::{ConnectArgs, McpArgs};
 use crate::connect::{credential, store_options};
 use crate::host::NativeHost;
 use crate::output::Clock;
 use crate::stop::StopSignal;
+use callgrove_args::{ConnectArgs, McpArgs};
 
 pub(crate) fn run(args: &McpArgs) -> Result<()> {
     let stop = StopSignal::listen()?;

@@ -1,10 +1,10 @@
 //! `callgrove open`: opens a run in a window, from any of its sources.
 
-use crate::args::OpenArgs;
 use crate::connect::credential;
 use crate::platform::open_commands;
 use crate::window;
 use anyhow::Result;
+use callgrove_args::OpenArgs;
 use callgrove_pipeline::ServerAccess;
 
 pub(crate) fn run(args: &OpenArgs) -> Result<()> {

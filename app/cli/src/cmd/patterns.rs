@@ -8,15 +8,16 @@ use callgrove_query::{IterationsRow, PatternReference, RunPatterns};
 use callgrove_tables::PatternTable;
 
 use super::forest::trace_of;
-use crate::args::PatternsArgs;
 use crate::exit::Exit;
 use crate::output::{Clock, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::PatternsArgs;
 
 /// Default number of patterns in a table.
 const NUM_IN_TABLE: usize = 30;
 
 pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
-    let destination = args.listing.table.destination()?;
+    let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let patterns = with_progress("Searching for patterns", |progress| {

@@ -12,10 +12,10 @@ use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{RunningServer, grpc};
 
 use super::upkeep;
-use crate::args::{ProvDbCommandArgs, ProvDbServerArgs};
 use crate::connect::server_config;
 use crate::output::warn;
 use crate::stop::{POLL_INTERVAL, StopSignal};
+use callgrove_args::{ProvDbCommandArgs, ProvDbServerArgs};
 
 /// Time without writes after which all writers have ended; a parameter server writes more often.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);

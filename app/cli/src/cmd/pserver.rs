@@ -19,13 +19,13 @@ use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{Credential, Router, RunningServer, grpc};
 use tracing::Level;
 
-use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{credential_of_server, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::{Problems, warn};
 use crate::pages;
 use crate::stop::{POLL_INTERVAL, StopSignal};
+use callgrove_args::{CaArgs, PserverArgs, StatsArgs};
 use callgrove_headless::{Readers, replace_file};
 
 /// Name of the run of this process in place of an address.

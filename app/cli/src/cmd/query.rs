@@ -13,13 +13,13 @@ use callgrove_provdb::{
 use callgrove_tables::{DocumentColumns, default_document_columns, run_identity_json};
 use serde_json::Value;
 
-use crate::args::QueryArgs;
 use crate::connect::{credential, store_options};
 use crate::output::warn;
 use crate::table_output::TableDestination;
+use callgrove_args::QueryArgs;
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
-    let destination = args.table.destination()?;
+    let destination = TableDestination::of(&args.table)?;
     let options = store_options(
         AccessMode::ReadOnly,
         None,

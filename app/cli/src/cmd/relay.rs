@@ -8,10 +8,10 @@ use callgrove_model::{Progress, thousands};
 use callgrove_pipeline::live_streams;
 use callgrove_tau::{RelayOptions, relay};
 
-use crate::args::RelayArgs;
 use crate::exit::Exit;
 use crate::output::{print, print_damage, warn};
 use crate::stop::StopSignal;
+use callgrove_args::RelayArgs;
 
 pub(crate) fn run(args: &RelayArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;

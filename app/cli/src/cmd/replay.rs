@@ -7,10 +7,10 @@ use anyhow::{Result, anyhow, ensure};
 use callgrove_model::{Progress, thousands};
 use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
-use crate::args::{ReplayArgs, ReplayEngine};
 use crate::guard::{guard, registry};
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
+use callgrove_args::{ReplayArgs, ReplayEngine};
 
 /// Valid speeds as multiples of the recorded one. A speed of 0, as fast as possible, is also valid.
 const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;

@@ -18,13 +18,13 @@ use tracing::Level;
 
 use super::{ad, pserver};
 use crate::ad_settings::{instance_options, open_streams};
-use crate::args::RunArgs;
 use crate::connect::{credential_of_server, server_config, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::warn;
 use crate::pages;
 use crate::stop::StopSignal;
+use callgrove_args::RunArgs;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if let Some(location) = &args.rejudge {

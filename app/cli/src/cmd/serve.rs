@@ -13,12 +13,12 @@ use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::{Command as SessionCommand, UserCommand};
 use callgrove_watch::WatchCommand;
 
-use crate::args::PageArgs;
 use crate::connect::{credential_of_server, server_config, server_config_with};
 use crate::host::check_source;
 use crate::output::{print, warn};
 use crate::pages;
 use crate::platform::open_commands;
+use callgrove_args::PageArgs;
 
 pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let config = config(args)?;

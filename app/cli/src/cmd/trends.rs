@@ -9,15 +9,16 @@ use callgrove_query::{RunTrends, TrendRow};
 use callgrove_tables::TrendTable;
 
 use super::forest::trace_of;
-use crate::args::TrendsArgs;
 use crate::exit::Exit;
 use crate::output::{Clock, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::TrendsArgs;
 
 /// Maximum number of findings that other commands print below their tables.
 const NUM_BELOW_TABLE: usize = 2;
 
 pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
-    let destination = args.listing.table.destination()?;
+    let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
     let trace = trace_of(&args.trace.source(), &mut clock)?;
     let trends = find(&trace, &mut clock)?;

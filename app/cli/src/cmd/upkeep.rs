@@ -8,9 +8,9 @@ use callgrove_provdb_stores::upkeep::{
     back_up, compact, retain, upgrade,
 };
 
-use crate::args::{RetainArgs, UpkeepTask};
 use crate::connect::store_options;
 use crate::output::{print, warn};
+use callgrove_args::{RetainArgs, UpkeepTask};
 
 pub(crate) fn run(task: &UpkeepTask) -> Result<()> {
     let line = match task {

@@ -21,6 +21,7 @@ use super::layouts::{
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::{CallgroveApp, HandledState};
+use crate::background::ExportJob;
 
 /// Interval between two checks of the progress.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -212,14 +213,10 @@ impl CallgroveApp {
             Action::File(purpose) => self.ask_for_path(ctx, purpose),
             Action::ExportView => self.ask_for_picture(ctx),
             Action::ExportTable => self.ask_for_table(ctx),
-            Action::CancelExport => {
-                if let Some(job) = &self.export {
-                    job.cancel();
-                }
-            }
+            Action::CancelExport => self.export.iter().for_each(ExportJob::cancel),
             Action::EndComparison => commands.push(Command::EndComparison.into()),
             Action::Connect => self.connect(),
-            Action::Disconnect => commands.push(UserCommand::Watch(WatchCommand::Disconnect)),
+            Action::Disconnect => commands.push(WatchCommand::Disconnect.into()),
             Action::Demo => commands.extend(self.platform.demo()),
             Action::Undo => commands.push(Command::Undo.into()),
             Action::Redo => commands.push(Command::Redo.into()),
@@ -236,8 +233,8 @@ impl CallgroveApp {
             Action::Find => self.find(),
             Action::GoTo => self.overlay = Some(Overlay::GoTo(Picker::new())),
             Action::Palette => self.overlay = Some(Overlay::Palette(Picker::new())),
-            Action::Back => commands.push(UserCommand::Watch(WatchCommand::Back)),
-            Action::Forward => commands.push(UserCommand::Watch(WatchCommand::Forward)),
+            Action::Back => commands.push(WatchCommand::Back.into()),
+            Action::Forward => commands.push(WatchCommand::Forward.into()),
             Action::Show(view) => bring_to_front(&mut self.layout, view),
             Action::Focus(view) => self.focus_on(view, ctx, commands),
             Action::Layout(name) => self.show_layout(name, ctx),
@@ -291,27 +288,26 @@ impl CallgroveApp {
     /// `None` removes the label and stays.
     fn label(&mut self, label: Option<Label>) -> Vec<UserCommand> {
         let snapshot = self.session.snapshot();
-        if self.is_among_records(snapshot) {
+        let (labelled, next) = if self.is_among_records(snapshot) {
             let record = snapshot.watch.visit().document.as_ref();
             let labelled = record.and_then(|record| Command::label_record(record, label));
-            let labelled = labelled.map(UserCommand::from);
             let next = label.and_then(|_| self.step_records(1));
-            return labelled.into_iter().chain(next).collect();
-        }
-        if self.is_among_incidents(snapshot) && snapshot.inspected.incident.is_some() {
+            (Vec::from_iter(labelled), Vec::from_iter(next))
+        } else if self.is_among_incidents(snapshot) && snapshot.inspected.incident.is_some() {
+            let labelled = IncidentsState::label(snapshot, label);
             let next = label.and_then(|_| IncidentsState::next_hit(snapshot));
-            let labelled = IncidentsState::label(snapshot, label).map(UserCommand::from);
-            return labelled
-                .into_iter()
-                .chain(next.into_iter().flatten())
-                .collect();
-        }
-        let candidates = &mut self.states.views.candidates;
-        let labelled = match label {
-            Some(label) => candidates.label_selection(snapshot, label),
-            None => Vec::from_iter(candidates.unlabel_selection(snapshot)),
+            let next = next.into_iter().flatten().collect();
+            (Vec::from_iter(labelled), next)
+        } else {
+            let candidates = &mut self.states.views.candidates;
+            let labelled = match label {
+                Some(label) => candidates.label_selection(snapshot, label),
+                None => Vec::from_iter(candidates.unlabel_selection(snapshot)),
+            };
+            (labelled, Vec::new())
         };
-        labelled.into_iter().map(UserCommand::from).collect()
+        let labelled = labelled.into_iter().map(UserCommand::from);
+        labelled.chain(next).collect()
     }
 
     /// Returns whether the step and label keys act on records: a record view has the focus, or no view has it and no

@@ -13,7 +13,7 @@ use super::offscreen::{DrawnPicture, Sheet};
 use super::page::page_ui;
 use super::picture_request::ViewPicture;
 use super::select::select_subject;
-use crate::ViewStates;
+use crate::states::ViewStates;
 
 /// Number of frames after which a picture that still changes is given up.
 const MAX_FRAMES: usize = 5_000;

@@ -6,7 +6,7 @@ use super::draw::{ViewDrawing, check_size};
 use super::error::PictureError;
 use super::offscreen::DrawnPicture;
 use super::picture_request::ViewPicture;
-use crate::ViewStates;
+use crate::states::ViewStates;
 
 /// Maximum number of frames in the window: a view shows what it knows, for the window must not wait.
 const MAX_FRAMES: usize = 120;

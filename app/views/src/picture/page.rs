@@ -24,7 +24,7 @@ use callgrove_widgets::{
 use egui::{Frame, Label, Margin, Panel, RichText, Ui};
 
 use super::picture_request::ViewPicture;
-use crate::ViewStates;
+use crate::states::ViewStates;
 
 /// Margin around everything, in points.
 const MARGIN: i8 = 12;

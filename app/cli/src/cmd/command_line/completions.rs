@@ -34,7 +34,7 @@ mod tests {
     use clap::{CommandFactory as _, ValueEnum as _};
 
     use super::*;
-    use crate::args::Cli;
+    use callgrove_args::Cli;
 
     #[test]
     fn every_shell_completes_all_commands_but_hidden_ones() {

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::args::ConfigFile;
 use crate::output::print;
+use callgrove_args::ConfigFile;
 
 pub(crate) fn run(config: &ConfigFile, prints: bool, cli: &clap::Command) -> Result<()> {
     print(|out| {

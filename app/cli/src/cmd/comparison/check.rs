@@ -13,9 +13,9 @@ use callgrove_session::{
 
 use super::compare::{of_runs, read};
 use super::outcome::{Outcome, Outcomes};
-use crate::args::{CheckArgs, CheckKind, Slowdown};
 use crate::exit::Exit;
 use crate::output::{Clock, print, warn, with_progress};
+use callgrove_args::{CheckArgs, CheckKind, Slowdown};
 
 /// Maximum number of reasons of an abnormal execution in a report.
 const NUM_REASONS: usize = 2;

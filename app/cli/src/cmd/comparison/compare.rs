@@ -8,12 +8,13 @@ use callgrove_query::{ComparedRun, RunComparison};
 use callgrove_tables::ChangeTable;
 
 use super::super::forest::trace_of;
-use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::output::{Clock, warn, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
-    let destination = args.listing.table.destination()?;
+    let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
     let (before, mut exit) = read(&args.before, &mut clock)?;
     let comparison = if let Some(after) = &args.after {

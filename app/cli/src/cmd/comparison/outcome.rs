@@ -2,8 +2,8 @@
 
 use callgrove_export::{JunitCase, JunitOutcome};
 
-use crate::args::CheckKind;
 use crate::exit::Exit;
+use callgrove_args::CheckKind;
 
 /// The outcome of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,9 +8,9 @@ use callgrove_session::{Command, PatternId, Snapshot};
 use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 
 use super::session_wait::{JournalUse, open_session};
-use crate::args::DrawArgs;
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
+use callgrove_args::DrawArgs;
 use callgrove_headless::{Readers, replace_file};
 
 /// The formats of pictures, by the extension of the file.

@@ -7,11 +7,11 @@ use callgrove_gui::export::report_html;
 use callgrove_report::{CandidateChoice, IncidentChoice, ReportOrigin, ReportRequest};
 
 use super::session_wait::{JournalUse, open_session};
-use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::output::with_progress;
 use crate::report_origin::{input_files, origin};
 use crate::stop::StopSignal;
+use callgrove_args::ReportArgs;
 use callgrove_headless::{Readers, replace_file};
 
 /// Number of incidents if none are chosen.

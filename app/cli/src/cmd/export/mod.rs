@@ -22,11 +22,11 @@ use serde_json::Value;
 use file_kind::{ExportKind, ViewerFormat};
 
 use super::forest::trace_of;
-use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::host::NativeHost;
 use crate::output::{Clock, warn, with_progress};
 use crate::pages;
+use callgrove_args::ExportArgs;
 use callgrove_headless::{Readers, replace_file, replace_file_with};
 
 /// Level of the compression with gzip: most of the effect in half of the time.

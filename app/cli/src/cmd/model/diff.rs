@@ -9,13 +9,14 @@ use callgrove_export::SinkFormat;
 use callgrove_model::{FunctionName, thousands};
 use callgrove_pipeline::read_tree_model;
 
-use crate::args::TableArgs;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, warn};
+use crate::table_output::TableDestination;
+use callgrove_args::TableArgs;
 
 /// Compares the results of two models on the executions of a run.
 pub(super) fn diff(before: &Path, after: &Path, trace: &str, table: &TableArgs) -> Result<()> {
-    let destination = table.destination()?;
+    let destination = TableDestination::of(table)?;
     let (old, new) = (read_tree_model(before)?, read_tree_model(after)?);
     let function = new
         .functions()

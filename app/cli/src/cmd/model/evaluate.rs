@@ -7,14 +7,15 @@ use callgrove_judge::detector::Yardstick;
 use callgrove_model::FunctionName;
 use callgrove_pipeline::read_tree_model;
 
-use crate::args::ModelEvaluateArgs;
 use crate::cmd::evaluate::read_truth;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, warn, with_progress};
+use crate::table_output::TableDestination;
+use callgrove_args::ModelEvaluateArgs;
 
 /// Prints the evaluation of a model on a run.
 pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
-    let destination = args.table.destination()?;
+    let destination = TableDestination::of(&args.table)?;
     let model = read_tree_model(&args.model)?;
     let model = model.tree_model();
     let table = args.truth.as_deref().map(read_truth).transpose()?;

@@ -23,9 +23,10 @@ use self::diff::diff;
 use self::evaluate::evaluate;
 use self::show::show;
 use self::trial::{print_trial, try_model};
-use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs};
 use crate::connect::credential;
 use crate::output::print;
+use crate::table_output::TableDestination;
+use callgrove_args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, TableArgs};
 use callgrove_headless::{Readers, replace_file};
 
 pub(crate) fn run(args: &ModelArgs) -> Result<()> {
@@ -73,7 +74,7 @@ fn of(server: &ServerArgs) -> Result<Client> {
     client(&server.server, &server.connect)
 }
 
-fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
+fn client(url: &str, connect: &callgrove_args::ConnectArgs) -> Result<Client> {
     let access = ServerAccess {
         ca_file: connect.ca.ca_file.clone(),
         credential: credential(connect)?,
@@ -86,7 +87,7 @@ fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
 }
 
 fn list(found: &TreeModelList, args: &TableArgs) -> Result<()> {
-    let destination = args.destination()?;
+    let destination = TableDestination::of(args)?;
     destination.write(|out| match destination.format() {
         SinkFormat::Text => Ok(print_list(out, found)?),
         SinkFormat::Json => Ok(write_json_line(out, found)?),

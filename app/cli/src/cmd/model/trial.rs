@@ -10,8 +10,9 @@ use callgrove_server::client::Client;
 use callgrove_session::{LabelSet, SavedModel};
 use callgrove_watch::recorded_forest;
 
-use crate::args::{PublishArgs, TableArgs};
 use crate::output::warn;
+use crate::table_output::TableDestination;
+use callgrove_args::{PublishArgs, TableArgs};
 
 /// Runs a model on the newest recorded trees of a job.
 pub(super) fn try_model(
@@ -36,7 +37,7 @@ pub(super) fn try_model(
 
 /// Prints the results.
 pub(super) fn print_trial(trial: &PublicationTrial, args: &TableArgs) -> Result<()> {
-    let destination = args.destination()?;
+    let destination = TableDestination::of(args)?;
     destination.write(|out| match destination.format() {
         SinkFormat::Text => Ok(trial.print(out)?),
         SinkFormat::Json => Ok(write_json_line(out, trial)?),

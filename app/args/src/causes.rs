@@ -6,40 +6,40 @@ use clap::Args;
 use super::common::{ListingArgs, TraceArgs};
 
 #[derive(Args, Debug)]
-pub(crate) struct CausesArgs {
+pub struct CausesArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Function, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// List all executions, not only the abnormal ones; nothing is learned
     #[arg(long)]
-    pub(crate) all: bool,
+    pub all: bool,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     #[command(flatten)]
-    pub(crate) listing: ListingArgs,
+    pub listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct IncidentsArgs {
+pub struct IncidentsArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// List only incidents that delayed executions of this function, which are counted
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Leave out incidents by design: waits that the program always makes, and the machine's noise
     #[arg(long)]
-    pub(crate) not_by_design: bool,
+    pub not_by_design: bool,
     #[command(flatten)]
-    pub(crate) listing: ListingArgs,
+    pub listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PatternsArgs {
+pub struct PatternsArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Share of the fastest occurrences of a pattern that serve as its reference, above 0 up to 1. The slowest of them
     /// has the usual duration d
     #[arg(
@@ -49,7 +49,7 @@ pub(crate) struct PatternsArgs {
         default_value_t = PatternReference::default().share,
         value_parser = share
     )]
-    pub(crate) reference_share: f64,
+    pub reference_share: f64,
     /// An occurrence is anomalous if it takes longer than this factor times d, at least 1
     #[arg(
         long,
@@ -58,17 +58,17 @@ pub(crate) struct PatternsArgs {
         default_value_t = PatternReference::default().factor,
         value_parser = factor
     )]
-    pub(crate) slow_factor: f64,
+    pub slow_factor: f64,
     #[command(flatten)]
-    pub(crate) listing: ListingArgs,
+    pub listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TrendsArgs {
+pub struct TrendsArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     #[command(flatten)]
-    pub(crate) listing: ListingArgs,
+    pub listing: ListingArgs,
 }
 
 fn share(text: &str) -> Result<f64, &'static str> {

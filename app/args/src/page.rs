@@ -8,51 +8,51 @@ use clap::Args;
 use super::pipeline::{CaArgs, ServeArgs};
 
 #[derive(Args, Debug)]
-pub(crate) struct ExportArgs {
+pub struct ExportArgs {
     /// A trace, as for analyze, or with --web a saved session. Without it, the exported page opens files that are
     /// dropped on it
     #[arg(value_name = "TRACE|SESSION", required_unless_present = "web")]
-    pub(crate) sources: Vec<String>,
+    pub sources: Vec<String>,
     /// Function whose abnormal executions a file for other programs shows, or which the page opens, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Write the page and the run to a folder that any web server can serve
     #[arg(long, value_name = "FOLDER", required_unless_present = "out")]
-    pub(crate) web: Option<PathBuf>,
+    pub web: Option<PathBuf>,
     /// Write one file. Its extension says what for: .callgrove can be dropped on the page of `callgrove serve` or opened
     /// as a trace; .pftrace opens at ui.perfetto.dev, and .json (Chrome JSON) in other programs, with incidents and
     /// abnormal executions on tracks of their own. .pftrace.gz and .json.gz are smaller
     #[arg(long, short, value_name = "FILE", conflicts_with = "web")]
-    pub(crate) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Write the run alone to a .pftrace or .json file, without what was found in it
     #[arg(long, conflicts_with = "web")]
-    pub(crate) no_findings: bool,
+    pub no_findings: bool,
     /// Print the duration of each stage on standard error
     #[arg(long, conflicts_with = "web")]
-    pub(crate) timings: bool,
+    pub timings: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PageArgs {
+pub struct PageArgs {
     /// Sources of the run, as for `callgrove open`: a trace or a saved session, and its provenance database or the
     /// server of the running job. Without any, the page opens files that are dropped on it
     #[arg(value_name = "TRACE|SESSION|FOLDER|URL")]
-    pub(crate) sources: Vec<String>,
+    pub sources: Vec<String>,
     /// Root function to start with, as for analyze
     #[arg(long, short, value_name = "A", requires = "sources")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Port to listen on; 0 selects a free port
     #[arg(long, value_name = "PORT", default_value_t = callgrove_server::DEFAULT_PORT)]
-    pub(crate) port: u16,
+    pub port: u16,
     /// Address to listen on. Unless it is a loopback address or you supply a token, a new token is generated and printed
     /// with the address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) bind: IpAddr,
+    pub bind: IpAddr,
     /// Open the page in the browser of this machine
     #[arg(long)]
-    pub(crate) open: bool,
+    pub open: bool,
     #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    pub serve: ServeArgs,
     #[command(flatten)]
-    pub(crate) ca: CaArgs,
+    pub ca: CaArgs,
 }

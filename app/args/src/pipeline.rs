@@ -10,97 +10,97 @@ use super::common::{ClassArgs, TableArgs, TraceArgs};
 use super::part::PartArgs;
 
 #[derive(Args, Debug)]
-pub(crate) struct AdArgs {
+pub struct AdArgs {
     #[command(flatten)]
-    pub(crate) streams: StreamArgs,
+    pub streams: StreamArgs,
     #[command(flatten)]
-    pub(crate) detect: DetectArgs,
+    pub detect: DetectArgs,
     /// Parameter server that joins the models of all AD instances, such as http://head:5559. Without it, the models are
     /// those of this instance's ranks
     #[arg(long, value_name = "URL")]
-    pub(crate) pserver: Option<String>,
+    pub pserver: Option<String>,
     #[command(flatten)]
-    pub(crate) provdb: ProvDbArgs,
+    pub provdb: ProvDbArgs,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub connect: ConnectArgs,
     /// Output format of the summary
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-    pub(crate) format: SummaryFormat,
+    pub format: SummaryFormat,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     #[command(flatten)]
-    pub(crate) streams: StreamArgs,
+    pub streams: StreamArgs,
     /// Judge the records of a finished live run in this provenance database again, with the complete models and the
     /// run's detector options. For instances that exited with 3 because they judged before the models were complete
     #[arg(long, value_name = "FOLDER|URL", group = "input", conflicts_with_all = ["provdb", "listen"])]
-    pub(crate) rejudge: Option<String>,
+    pub rejudge: Option<String>,
     #[command(flatten)]
-    pub(crate) detect: DetectArgs,
+    pub detect: DetectArgs,
     #[command(flatten)]
-    pub(crate) provdb: ProvDbArgs,
+    pub provdb: ProvDbArgs,
     #[command(flatten)]
-    pub(crate) stats: StatsArgs,
+    pub stats: StatsArgs,
     /// Serve the live overview on this address, for `callgrove open`; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) listen: Option<SocketAddr>,
+    pub listen: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    pub serve: ServeArgs,
     #[command(flatten)]
-    pub(crate) connect: CaArgs,
+    pub connect: CaArgs,
     /// Keep serving after the last stream has ended, until interrupted
     #[arg(long, requires = "listen")]
-    pub(crate) stay: bool,
+    pub stay: bool,
     /// Output format of the summary
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
-    pub(crate) format: SummaryFormat,
+    pub format: SummaryFormat,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PserverArgs {
+pub struct PserverArgs {
     /// Address for AD instances and monitors; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5559")]
-    pub(crate) listen: SocketAddr,
+    pub listen: SocketAddr,
     #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    pub serve: ServeArgs,
     /// Provenance database that the AD instances write, a folder or URL. The statistics and models of the run are saved
     /// there, and `callgrove open` finds the anomalies there
     #[arg(long, value_name = "FOLDER|URL")]
-    pub(crate) provdb: Option<String>,
+    pub provdb: Option<String>,
     #[command(flatten)]
-    pub(crate) stats: StatsArgs,
+    pub stats: StatsArgs,
     #[command(flatten)]
-    pub(crate) ca: CaArgs,
+    pub ca: CaArgs,
     /// Exit when every AD instance that connected has signed off
     #[arg(long)]
-    pub(crate) auto_shutdown: bool,
+    pub auto_shutdown: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ProvDbServerArgs {
+pub struct ProvDbServerArgs {
     /// Location of the database: a folder (created if missing) or postgres://…
     #[arg(value_name = "FOLDER|URL", required = true)]
-    pub(crate) provdb: Option<String>,
+    pub provdb: Option<String>,
     /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N")]
-    pub(crate) shards: Option<u32>,
+    pub shards: Option<u32>,
     /// Address for AD instances and monitors; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5560")]
-    pub(crate) listen: SocketAddr,
+    pub listen: SocketAddr,
     /// Also answer plain SQL (`callgrove query URL --sql`): read-only, one statement at a time, for at most 30 s and
     /// with at most a million rows or 64 MiB
     #[arg(long)]
-    pub(crate) allow_sql: bool,
+    pub allow_sql: bool,
     #[command(flatten)]
-    pub(crate) serve: ServeArgs,
+    pub serve: ServeArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct QueryArgs {
+pub struct QueryArgs {
     /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
     #[arg(value_name = "FOLDER|URL")]
-    pub(crate) provdb: String,
+    pub provdb: String,
     /// Collection: anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees;
     /// or run, for the identity of the run
     #[arg(
@@ -108,47 +108,47 @@ pub(crate) struct QueryArgs {
         default_value = "anomalies",
         conflicts_with = "sql"
     )]
-    pub(crate) collection: String,
+    pub collection: String,
     /// Print only documents that match a condition, such as `outlier_score > 50 and func like 'MPI_*' and rid in (0,
     /// 3)` or `event_window.comm_window[*].tar = 5`
     #[arg(long = "where", value_name = "FILTER", conflicts_with = "sql")]
-    pub(crate) filter: Option<String>,
+    pub filter: Option<String>,
     /// Sort by score, severity, or any field of the documents, in descending order
     #[arg(long, value_name = "FIELD", conflicts_with = "sql")]
-    pub(crate) sort: Option<String>,
+    pub sort: Option<String>,
     /// Sort in ascending order
     #[arg(long, requires = "sort")]
-    pub(crate) ascending: bool,
+    pub ascending: bool,
     /// Print at most N documents
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "sql")]
-    pub(crate) limit: Option<u64>,
+    pub limit: Option<u64>,
     /// Skip the first N documents
     #[arg(long, value_name = "N", conflicts_with = "sql")]
-    pub(crate) offset: Option<u64>,
+    pub offset: Option<u64>,
     /// Print only the number of documents
     #[arg(long, conflicts_with = "sql")]
-    pub(crate) count: bool,
+    pub count: bool,
     /// Run plain SQL instead, read-only. There is one table per collection, with the JSON in the column `doc`. A server
     /// answers SQL if it was started with --allow-sql
     #[arg(long, value_name = "SELECT …")]
-    pub(crate) sql: Option<String>,
+    pub sql: Option<String>,
     /// Fields to print in tables and CSV, such as rid,func,event_window.comm_window
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) columns: Option<Vec<String>>,
+    pub columns: Option<Vec<String>>,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ModelArgs {
+pub struct ModelArgs {
     #[command(subcommand)]
-    pub(crate) command: ModelCommand,
+    pub command: ModelCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum ModelCommand {
+pub enum ModelCommand {
     /// Show what a model was learned from: a model file, or a model of a running job
     Show {
         /// A model file, or with --server the name of a model
@@ -203,121 +203,121 @@ pub(crate) enum ModelCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PublishArgs {
+pub struct PublishArgs {
     /// Model file, as saved by `analyze --save-model` or in the window
     #[arg(value_name = "FILE")]
-    pub(crate) model: PathBuf,
+    pub model: PathBuf,
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
+    pub server: ServerArgs,
     /// Name of the model [default: the function that it is for]
     #[arg(long)]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Why the model was made, for the list of versions
     #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) note: String,
+    pub note: String,
     /// Only report what would change for the trees that the job has recorded
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// With --dry-run: use only the trees of the last N steps
     #[arg(long, value_name = "N", requires = "dry_run")]
-    pub(crate) last: Option<u64>,
+    pub last: Option<u64>,
     /// With --dry-run: labels as CSV with the columns rank,index,label,event_id; only rows with an event_id are used
     #[arg(long, value_name = "FILE.csv", requires = "dry_run")]
-    pub(crate) labels: Option<PathBuf>,
+    pub labels: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ModelEvaluateArgs {
+pub struct ModelEvaluateArgs {
     /// Model file, as saved by `analyze --save-model` or in the window
     #[arg(value_name = "FILE")]
-    pub(crate) model: PathBuf,
+    pub model: PathBuf,
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Root function [default: that of the model]
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     #[command(flatten)]
-    pub(crate) part: PartArgs,
+    pub part: PartArgs,
     /// True labels of the executions, as for `callgrove evaluate`. For recorded trees (`trees:...`), rows need an
     /// event_id and no index
     #[arg(long, value_name = "FILE.csv")]
-    pub(crate) truth: Option<PathBuf>,
+    pub truth: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) classes: ClassArgs,
+    pub classes: ClassArgs,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
 }
 
 /// The server of a running job.
 #[derive(Args, Debug)]
-pub(crate) struct ServerArgs {
+pub struct ServerArgs {
     /// The parameter server of the job: `callgrove pserver`, or `callgrove run --listen`
     #[arg(long, value_name = "URL")]
-    pub(crate) server: String,
+    pub server: String,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct OptionalServerArgs {
+pub struct OptionalServerArgs {
     /// The parameter server of the job
     #[arg(long, value_name = "URL")]
-    pub(crate) server: Option<String>,
+    pub server: Option<String>,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ReplayArgs {
+pub struct ReplayArgs {
     /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
-    pub(crate) trace: String,
+    pub trace: String,
     /// Format of the published streams
     #[arg(long, value_enum, ignore_case = true, default_value_t = ReplayEngine::Sst)]
-    pub(crate) engine: ReplayEngine,
+    pub engine: ReplayEngine,
     /// Folder of the streams; each has the name of the recorded one
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Speed as a multiple of the recorded one, from 0.001 to 1000000; 0 publishes as fast as possible
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
-    pub(crate) speed: f64,
+    pub speed: f64,
 }
 
 #[derive(Args, Debug)]
 #[group(id = "input", required = true, multiple = false)]
-pub(crate) struct StreamInputArgs {
+pub struct StreamInputArgs {
     /// A run's folder, one rank's file or .bp folder, a pattern such as 'run/*.bp', or several of these that belong
     /// together (docs/formats.md lists the formats)
     #[arg(value_name = "TRACE")]
-    pub(crate) trace: Vec<String>,
+    pub trace: Vec<String>,
     /// Live streams of a running job, each with the name given to TAU (NAME.sst is the contact file), such as
     /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1..)]
-    pub(crate) sst: Vec<String>,
+    pub sst: Vec<String>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct StreamArgs {
+pub struct StreamArgs {
     #[command(flatten)]
-    pub(crate) input: StreamInputArgs,
+    pub input: StreamInputArgs,
     /// Follow BP files that are still being written. Waits for files of ranks that the run states and that are missing
     /// so far, if TRACE covers them
     #[arg(long, conflicts_with = "sst")]
-    pub(crate) follow: bool,
+    pub follow: bool,
     /// Timeout for live streams that have not appeared yet, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub(crate) connect_timeout: u64,
+    pub connect_timeout: u64,
     /// Number of this program in a workflow of several programs
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) program: u32,
+    pub program: u32,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct DetectArgs {
+pub struct DetectArgs {
     /// Detector: excess, hbos, sstd or copod [default: excess]
     #[arg(long, value_name = "NAME", conflicts_with = "params")]
-    pub(crate) algorithm: Option<String>,
+    pub algorithm: Option<String>,
     /// Excess: an unusual execution that took this many microseconds longer than usual is an outlier, however frequent.
     /// With a smaller excess it must be less probable [default: 15000]
     #[arg(
@@ -326,37 +326,37 @@ pub(crate) struct DetectArgs {
         value_name = "US",
         conflicts_with = "params"
     )]
-    pub(crate) min_excess_us: Option<f64>,
+    pub min_excess_us: Option<f64>,
     /// HBOS and COPOD: share of the range of scores above which executions are outliers [default: 0.99]
     #[arg(long, value_name = "SHARE", conflicts_with = "params")]
-    pub(crate) threshold: Option<f64>,
+    pub threshold: Option<f64>,
     /// SSTD: standard deviations from the mean beyond which executions are outliers [default: 6]
     #[arg(long, value_name = "SIGMA", conflicts_with = "params")]
-    pub(crate) sigma: Option<f64>,
+    pub sigma: Option<f64>,
     /// HBOS and COPOD: maximum number of non-empty bins in a histogram, from 65 to 65536. HBOS uses at most twice the
     /// cube root of the number of executions [default: 200]
     #[arg(long, value_name = "N", conflicts_with = "params")]
-    pub(crate) max_bins: Option<usize>,
+    pub max_bins: Option<usize>,
     /// Detector and its parameters as JSON, with Chimbuko's keys (algorithm, hbos_thres, glob_thres,
     /// hbos_max_bins, sstd_sigma) and excess_severe_us
     #[arg(long, value_name = "FILE.json")]
-    pub(crate) params: Option<PathBuf>,
+    pub params: Option<PathBuf>,
     /// Time that is judged: exclusive, or inclusive of called functions
     #[arg(long, default_value = "exclusive")]
-    pub(crate) statistic: callgrove_ad::OutlierStatistic,
+    pub statistic: callgrove_ad::OutlierStatistic,
     /// Thresholds of single functions: [{"fname": NAME, "threshold": NUMBER}, …]
     #[arg(long, value_name = "FILE.json")]
-    pub(crate) thresholds: Option<PathBuf>,
+    pub thresholds: Option<PathBuf>,
     /// File with functions to ignore, one per line
     #[arg(long, value_name = "FILE")]
-    pub(crate) ignore: Option<PathBuf>,
+    pub ignore: Option<PathBuf>,
     /// Record a sample of the executions of this function as call stack trees, from which the parameter server learns a
     /// tree model (see `callgrove model`). A name or a pattern, as for `analyze`; may be given several times
     #[arg(long, value_name = "A")]
-    pub(crate) trees: Vec<String>,
+    pub trees: Vec<String>,
     /// Counters that describe the state of the node: [[COUNTER, FIELD], …]
     #[arg(long, value_name = "FILE.json")]
-    pub(crate) watchlist: Option<PathBuf>,
+    pub watchlist: Option<PathBuf>,
     /// Use all counters with this prefix instead
     #[arg(
         long,
@@ -364,90 +364,90 @@ pub(crate) struct DetectArgs {
         default_value = "monitoring: ",
         conflicts_with = "watchlist"
     )]
-    pub(crate) monitoring_prefix: String,
+    pub monitoring_prefix: String,
     /// Number of executions before and after an anomaly in its record
     #[arg(long, value_name = "N", default_value_t = 10)]
-    pub(crate) window: usize,
+    pub window: usize,
     /// Minimum exclusive time of recorded anomalies, in microseconds; shorter ones are only counted
     #[arg(long, value_name = "US", default_value_t = 0)]
-    pub(crate) min_severity_us: u64,
+    pub min_severity_us: u64,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ProvDbArgs {
+pub struct ProvDbArgs {
     /// Provenance database to record anomalies in: a folder (created if missing), postgres://… or the URL of `callgrove
     /// provdb`. Without it, anomalies are only counted
     #[arg(long, value_name = "FOLDER|URL")]
-    pub(crate) provdb: Option<String>,
+    pub provdb: Option<String>,
     /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N", requires = "provdb")]
-    pub(crate) shards: Option<u32>,
+    pub shards: Option<u32>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct StatsArgs {
+pub struct StatsArgs {
     /// Also post the statistics of the run to this URL, in the format of Chimbuko's visualization; may be given several
     /// times
     #[arg(long, value_name = "URL")]
-    pub(crate) post: Vec<String>,
+    pub post: Vec<String>,
     /// Interval of the packets of statistics, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    pub(crate) interval: f64,
+    pub interval: f64,
     /// Start with the models of this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) load_model: Option<PathBuf>,
+    pub load_model: Option<PathBuf>,
     /// Save the models at the end
     #[arg(long, value_name = "FILE")]
-    pub(crate) save_model: Option<PathBuf>,
+    pub save_model: Option<PathBuf>,
     /// Use the loaded models unchanged, without learning
     #[arg(long, requires = "load_model")]
-    pub(crate) freeze: bool,
+    pub freeze: bool,
 }
 
 /// Options of a server: its token, certificate and limits.
 #[derive(Args, Debug)]
-pub(crate) struct ServeArgs {
+pub struct ServeArgs {
     /// File with the token that clients must send; or set CALLGROVE_TOKEN. Default: the token in your configuration
     /// folder (~/.config/callgrove/token), created at the first start, which your own commands on this machine find
     #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
     /// Require no token: every user of this machine can then read and change everything. On loopback addresses only
     #[arg(long, conflicts_with = "token_file")]
-    pub(crate) no_token: bool,
+    pub no_token: bool,
     /// Certificate of the server (PEM), for https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub(crate) tls_cert: Option<PathBuf>,
+    pub tls_cert: Option<PathBuf>,
     /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub(crate) tls_key: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     /// Maximum number of connected clients, one for each AD instance; further ones are refused
     #[arg(long, value_name = "N", default_value = "4096")]
-    pub(crate) max_connections: NonZeroUsize,
+    pub max_connections: NonZeroUsize,
 }
 
 /// Options of a client: its token and trusted certificates.
 #[derive(Args, Debug, Default)]
-pub(crate) struct ConnectArgs {
+pub struct ConnectArgs {
     /// File with the token of the servers; or set CALLGROVE_TOKEN. Default: the token in your configuration folder
     /// (~/.config/callgrove/token), for your own servers on this machine and over https
     #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
+    pub token_file: Option<PathBuf>,
     /// Send no token, and connect to a server on this machine whichever user it belongs to
     #[arg(long, conflicts_with = "token_file")]
-    pub(crate) no_token: bool,
+    pub no_token: bool,
     #[command(flatten)]
-    pub(crate) ca: CaArgs,
+    pub ca: CaArgs,
 }
 
 #[derive(Args, Debug, Default)]
-pub(crate) struct CaArgs {
+pub struct CaArgs {
     /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one
     #[arg(long, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SummaryFormat {
+pub enum SummaryFormat {
     /// Text for reading
     Table,
     /// One JSON object
@@ -455,7 +455,7 @@ pub(crate) enum SummaryFormat {
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ReplayEngine {
+pub enum ReplayEngine {
     /// Live SST streams
     Sst,
     /// BP4 files

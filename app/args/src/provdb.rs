@@ -9,15 +9,15 @@ use super::pipeline::{CaArgs, ProvDbServerArgs};
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct ProvDbCommandArgs {
+pub struct ProvDbCommandArgs {
     #[command(subcommand)]
-    pub(crate) task: Option<UpkeepTask>,
+    pub task: Option<UpkeepTask>,
     #[command(flatten)]
-    pub(crate) serve: ProvDbServerArgs,
+    pub serve: ProvDbServerArgs,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum UpkeepTask {
+pub enum UpkeepTask {
     /// Copy a database, which may be in use, and verify the copy
     Backup {
         /// Folder of the database
@@ -46,28 +46,28 @@ pub(crate) enum UpkeepTask {
 
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("rules").required(true).multiple(true)))]
-pub(crate) struct RetainArgs {
+pub struct RetainArgs {
     /// The database: its folder, or postgres://…
     #[arg(value_name = "FOLDER|URL")]
-    pub(crate) provdb: String,
+    pub provdb: String,
     /// Delete executions that began this long before the newest recorded one, such as 90s, 30m, 12h or 7d
     #[arg(long, value_name = "AGE", value_parser = age, group = "rules")]
-    pub(crate) older_than: Option<Duration>,
+    pub older_than: Option<Duration>,
     /// Delete executions that were judged in an I/O step before this one
     #[arg(long, value_name = "N", group = "rules")]
-    pub(crate) before_step: Option<u32>,
+    pub before_step: Option<u32>,
     /// Delete anomalies with less exclusive time than this, and abnormal trees with a shorter duration, in
     /// microseconds. A normal execution is deleted with the anomalies that it is compared with
     #[arg(long, value_name = "US", group = "rules")]
-    pub(crate) below_severity_us: Option<u32>,
+    pub below_severity_us: Option<u32>,
     /// Delete documents of this program only
     #[arg(long, value_name = "N")]
-    pub(crate) program: Option<u32>,
+    pub program: Option<u32>,
     /// Delete, instead of only reporting
     #[arg(long)]
-    pub(crate) yes: bool,
+    pub yes: bool,
     #[command(flatten)]
-    pub(crate) ca: CaArgs,
+    pub ca: CaArgs,
 }
 
 /// Parses a number of seconds, minutes, hours or days.

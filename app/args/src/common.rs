@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 /// A recorded run.
 #[derive(Args, Debug)]
-pub(crate) struct TraceArgs {
+pub struct TraceArgs {
     /// A run's folder, one rank's file or .bp folder, a pattern such as 'run/*.bp', or several of these that belong
     /// together (docs/formats.md lists the formats)
     #[arg(value_name = "TRACE", required = true)]
@@ -17,13 +17,13 @@ pub(crate) struct TraceArgs {
 
 impl TraceArgs {
     /// Returns the run as one source.
-    pub(crate) fn source(&self) -> String {
+    pub fn source(&self) -> String {
         self.paths.join(PATH_SEPARATOR)
     }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TableFormat {
+pub enum TableFormat {
     /// Text for reading
     Table,
     /// One JSON object per line
@@ -47,44 +47,49 @@ impl TableFormat {
 
 /// The format and the file of a command's table.
 #[derive(Args, Debug)]
-pub(crate) struct TableArgs {
+pub struct TableArgs {
     /// Output format [default: as the name of --out ends (.csv, .json, .jsonl, .parquet), otherwise table]
     #[arg(long, value_enum)]
-    pub(crate) format: Option<TableFormat>,
+    pub format: Option<TableFormat>,
     /// Write to this file instead of standard output; an existing file is replaced when the new one is complete
     #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
 impl TableArgs {
     /// Returns the requested format, or that of the file's name.
-    pub(crate) fn format(&self) -> SinkFormat {
+    pub fn format(&self) -> SinkFormat {
         let name = self.out.as_deref().and_then(Path::to_str);
         let of_name = || name.and_then(SinkFormat::of_name);
         let requested = self.format.map(TableFormat::sink);
         requested.or_else(of_name).unwrap_or(SinkFormat::Text)
     }
+
+    /// Returns whether a format or file was requested.
+    pub fn is_given(&self) -> bool {
+        self.format.is_some() || self.out.is_some()
+    }
 }
 
 /// Options of a printed list.
 #[derive(Args, Debug)]
-pub(crate) struct ListingArgs {
+pub struct ListingArgs {
     /// Print only the first N
     #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub limit: Option<usize>,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
     /// Print the duration of each stage on standard error
     #[arg(long)]
-    pub(crate) timings: bool,
+    pub timings: bool,
 }
 
 /// The meaning of the labels in a truth file.
 #[derive(Args, Debug)]
-pub(crate) struct ClassArgs {
+pub struct ClassArgs {
     /// Labels of anomalies, each a kind of its own [default: all that are not negative]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
-    pub(crate) positive: Option<Vec<String>>,
+    pub positive: Option<Vec<String>>,
     /// Labels of normal executions
     #[arg(
         long,
@@ -92,5 +97,5 @@ pub(crate) struct ClassArgs {
         value_delimiter = ',',
         default_value = "0,5,normal"
     )]
-    pub(crate) negative: Vec<String>,
+    pub negative: Vec<String>,
 }

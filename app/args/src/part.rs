@@ -9,16 +9,16 @@ use callgrove_session::TimeRange;
 use clap::Args;
 
 #[derive(Args, Debug)]
-pub(crate) struct PartArgs {
+pub struct PartArgs {
     /// Only executions entered in this part of the run, in percent or in seconds from its beginning: 30%..60%, 0..1.5,
     /// 50%.. ; they keep their indexes
     #[arg(long, value_name = "FROM..TO")]
-    pub(crate) between: Option<PartOfRun>,
+    pub between: Option<PartOfRun>,
 }
 
 /// A part of a run from one point to another.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct PartOfRun {
+pub struct PartOfRun {
     from: Point,
     to: Point,
 }
@@ -33,7 +33,7 @@ enum Point {
 
 /// The error of a text that is not a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ParsePartError;
+pub struct ParsePartError;
 
 impl fmt::Display for ParsePartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,12 +86,12 @@ impl FromStr for PartOfRun {
 
 impl PartOfRun {
     /// Returns the forest of the executions that are entered in this part of the run.
-    pub(crate) fn of(self, forest: &Forest) -> Forest {
+    pub fn of(self, forest: &Forest) -> Forest {
         forest.between(self.times(forest.trace()))
     }
 
     /// Returns the part as a time range of the run.
-    pub(crate) fn time_range(self, trace: &Trace) -> TimeRange {
+    pub fn time_range(self, trace: &Trace) -> TimeRange {
         let times = self.times(trace);
         TimeRange {
             from: times.start,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use callgrove_gui::PictureView;
+use callgrove_actions::PictureView;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -11,47 +11,47 @@ use super::common::TraceArgs;
 use super::part::PartOfRun;
 
 #[derive(Args, Debug)]
-pub(crate) struct DrawArgs {
+pub struct DrawArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// The view to draw
     #[arg(long, value_parser = view_parser())]
-    pub(crate) view: PictureView,
+    pub view: PictureView,
     /// File to write: SVG or PNG, by its extension
     #[arg(long, short, value_name = "FILE.svg|FILE.png")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Root function of map and tree, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Number of the incident to show, as `callgrove incidents` prints it. An incident view without it shows the most
     /// expensive one
     #[arg(long, value_name = "N", conflicts_with = "execution")]
-    pub(crate) incident: Option<usize>,
+    pub incident: Option<usize>,
     /// Execution to show, by its event label. A tree view without it shows the most abnormal one
     #[arg(long, value_name = "RANK:STEP:INDEX")]
-    pub(crate) execution: Option<String>,
+    pub execution: Option<String>,
     /// Number of the pattern to show, as `callgrove patterns` prints it. A patterns view without it shows the one whose
     /// slow occurrences cost most
     #[arg(long, value_name = "N", conflicts_with_all = ["incident", "execution"])]
-    pub(crate) pattern: Option<u32>,
+    pub pattern: Option<u32>,
     /// Earlier run whose changes to this one are drawn; needs `--view changes`
     #[arg(long, value_name = "BEFORE")]
-    pub(crate) against: Option<String>,
+    pub against: Option<String>,
     /// Time range of the timeline, in percent of the run or in seconds from its beginning: 30%..60%, 0..1.5
     #[arg(long, value_name = "FROM..TO")]
-    pub(crate) time: Option<PartOfRun>,
+    pub time: Option<PartOfRun>,
     /// Width and height: points of an SVG file, pixels of a PNG file
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "1200x720")]
-    pub(crate) size: PictureSize,
+    pub size: PictureSize,
     /// Draw everything larger by this factor, from 0.5 to 8; the size stays
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = scale)]
-    pub(crate) scale: f32,
+    pub scale: f32,
     /// Draw on a dark background
     #[arg(long)]
-    pub(crate) dark: bool,
+    pub dark: bool,
     /// Title, instead of a description of what is shown
     #[arg(long, value_name = "TEXT")]
-    pub(crate) title: Option<String>,
+    pub title: Option<String>,
 }
 
 /// Returns the parser of the names of views, which the help lists.
@@ -64,9 +64,9 @@ fn view_parser() -> impl TypedValueParser<Value = PictureView> {
 
 /// Width and height of a picture, in points or pixels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PictureSize {
-    pub(crate) width: u16,
-    pub(crate) height: u16,
+pub struct PictureSize {
+    pub width: u16,
+    pub height: u16,
 }
 
 impl FromStr for PictureSize {

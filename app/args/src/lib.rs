@@ -1,4 +1,8 @@
-//! The command line.
+//! The command line: commands, their arguments with the help, and the configuration file.
+#![expect(
+    missing_docs,
+    reason = "clap prints the comments as help, and a comment of a group of arguments would replace that of its command"
+)]
 
 mod causes;
 mod common;
@@ -19,43 +23,43 @@ use callgrove_evaluate::evaluate::Method;
 use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
-pub(crate) use common::TableArgs;
+pub use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
+pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
-pub(crate) use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
-pub(crate) use config_file::ConfigFile;
-pub(crate) use drawing::DrawArgs;
-pub(crate) use mcp::McpArgs;
-pub(crate) use page::{ExportArgs, PageArgs};
+pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
+pub use config_file::ConfigFile;
+pub use drawing::DrawArgs;
+pub use mcp::McpArgs;
+pub use page::{ExportArgs, PageArgs};
 use part::PartArgs;
-pub(crate) use part::PartOfRun;
-pub(crate) use pipeline::{
+pub use part::PartOfRun;
+pub use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
     ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
     ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
-pub(crate) use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
-pub(crate) use relay::RelayArgs;
-pub(crate) use report::ReportArgs;
+pub use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
+pub use relay::RelayArgs;
+pub use report::ReportArgs;
 
 /// Finds anomalous executions in traces of parallel programs, explains them, and learns from your labels.
 #[derive(Parser, Debug)]
 #[command(name = "callgrove", version, max_term_width = 100)]
-pub(crate) struct Cli {
+pub struct Cli {
     /// Command; without one, an empty window opens
     #[command(subcommand)]
-    pub(crate) command: Option<CliCommand>,
+    pub command: Option<CliCommand>,
     /// Format of messages on standard error
     #[arg(long, global = true, value_enum, default_value_t)]
-    pub(crate) log_format: LogFormat,
+    pub log_format: LogFormat,
     /// File with options of commands (`callgrove config --print` prints one). Options of the command line take
     /// precedence
     #[arg(long, global = true, value_name = "FILE.toml")]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum LogFormat {
+pub enum LogFormat {
     /// One sentence per line
     #[default]
     Plain,
@@ -67,13 +71,13 @@ pub(crate) enum LogFormat {
 
 impl CliCommand {
     /// Returns the command for `callgrove` without arguments: an empty window.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self::Open(OpenArgs::default())
     }
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum CliCommand {
+pub enum CliCommand {
     /// Show the contents of a trace, and what is damaged in it
     Info(InfoArgs),
     /// Rank the executions of a function, the most abnormal first
@@ -155,100 +159,100 @@ pub(crate) enum CliCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct InfoArgs {
+pub struct InfoArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct AnalyzeArgs {
+pub struct AnalyzeArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Root function: its name without arguments, or the end of its name after a `::`; `*` and `?` are wildcards.
     /// Without it, the most promising function is selected
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     #[command(flatten)]
-    pub(crate) part: PartArgs,
+    pub part: PartArgs,
     /// Labels to learn from, as CSV with the columns rank,index,label (normal or abnormal)
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["model", "reference", "reference_between"])]
-    pub(crate) labels: Option<PathBuf>,
+    pub labels: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) saved: SavedModelArgs,
+    pub saved: SavedModelArgs,
     /// Learn what is normal from another run, for example one without anomalies
     #[arg(long, value_name = "TRACE", conflicts_with = "model")]
-    pub(crate) reference: Option<String>,
+    pub reference: Option<String>,
     /// Learn what is normal from a part of the run (of the reference, if given), such as 0%..20%
     #[arg(long, value_name = "FROM..TO", conflicts_with = "model")]
-    pub(crate) reference_between: Option<PartOfRun>,
+    pub reference_between: Option<PartOfRun>,
     /// Save the learned model
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
-    pub(crate) save_model: Option<PathBuf>,
+    pub save_model: Option<PathBuf>,
     /// Features that the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
-    pub(crate) mode: Mode,
+    pub mode: Mode,
     /// Share of the executions called abnormal that may be false alarms, above 0 below 1: 0.1 accepts about 1 false
     /// alarm in 10 [default: 0.1; in paper mode NU alone decides]
     #[arg(long, value_name = "SHARE", conflicts_with = "model")]
-    pub(crate) false_alarms: Option<f64>,
+    pub false_alarms: Option<f64>,
     /// Expected share of outliers among executions that look normal, above 0 up to 1 [default: 0.01, in paper mode
     /// 0.02]
     #[arg(long, value_name = "NU", conflicts_with = "model")]
-    pub(crate) nu: Option<f64>,
+    pub nu: Option<f64>,
     /// Factor of the kernel width's rule, from 0.001 to 1000. With a larger factor, two executions must be closer to
     /// count as similar [default: 0.3, in paper mode 1]
     #[arg(long, value_name = "FACTOR", conflicts_with = "model")]
-    pub(crate) gamma: Option<f64>,
+    pub gamma: Option<f64>,
     /// Compare the order of calls, too
     #[arg(long)]
-    pub(crate) ordered: bool,
+    pub ordered: bool,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
     /// Explain each execution. Without it, CSV and JSON explain the abnormal ones
     #[arg(long)]
-    pub(crate) explain: bool,
+    pub explain: bool,
     /// Print only the N most abnormal
     #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub limit: Option<usize>,
     /// Print the duration of each stage on standard error
     #[arg(long)]
-    pub(crate) timings: bool,
+    pub timings: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct SavedModelArgs {
+pub struct SavedModelArgs {
     /// Use a saved model; a model that does not fit these executions is refused
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
-    pub(crate) model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
     /// Use a model or reference even if it does not fit
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
     /// Take only structures and labels from the model or reference, and learn from this run how rare an excess is: for
     /// a machine or input with different noise
     #[arg(long)]
-    pub(crate) recalibrate: bool,
+    pub recalibrate: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct EvaluateArgs {
+pub struct EvaluateArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     #[command(flatten)]
-    pub(crate) part: PartArgs,
+    pub part: PartArgs,
     /// True labels of the executions, as CSV with the columns rank,index,label (or `exec` instead of `index`). Labels
     /// are numbers or words; an empty label is ignored
     #[arg(long, value_name = "FILE.csv")]
-    pub(crate) truth: PathBuf,
+    pub truth: PathBuf,
     #[command(flatten)]
-    pub(crate) classes: ClassArgs,
+    pub classes: ClassArgs,
     /// Methods to compare: ours, paper, a rule (duration, class-ratio, ratio+rarity, largest), or a
     /// baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm, iforest, clusters, svm), alone or after `stack2vec+` or `time+`
     #[arg(
@@ -257,7 +261,7 @@ pub(crate) struct EvaluateArgs {
         value_delimiter = ',',
         default_value = "ours,paper,duration,class-ratio,ratio+rarity,largest,stack2vec+lof,knn,lof,iforest,hbos,copod,ecod,time+lof,svm"
     )]
-    pub(crate) methods: Vec<Method>,
+    pub methods: Vec<Method>,
     /// How the simulated user chooses the next tree to label; several strategies, separated by commas, give a curve
     /// each
     #[arg(
@@ -267,10 +271,10 @@ pub(crate) struct EvaluateArgs {
         value_delimiter = ',',
         default_value = "automatic"
     )]
-    pub(crate) strategy: Vec<Strategy>,
+    pub strategy: Vec<Strategy>,
     /// Maximum number of labels that the simulated user gives; 0 for none
     #[arg(long, alias = "labels-max", value_name = "N", default_value_t = 100)]
-    pub(crate) max_labels: usize,
+    pub max_labels: usize,
     /// Numbers of labels at which to measure
     #[arg(
         long,
@@ -278,36 +282,36 @@ pub(crate) struct EvaluateArgs {
         value_delimiter = ',',
         default_value = "0,1,2,5,10,20,50,100"
     )]
-    pub(crate) checkpoints: Vec<usize>,
+    pub checkpoints: Vec<usize>,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub table: TableArgs,
     /// Plot the quality against the number of labels
     #[arg(long, value_name = "FILE.svg|FILE.png")]
-    pub(crate) plot: Option<PathBuf>,
+    pub plot: Option<PathBuf>,
     /// Print the duration of each stage on standard error
     #[arg(long)]
-    pub(crate) timings: bool,
+    pub timings: bool,
 }
 
 #[derive(Args, Debug, Default)]
-pub(crate) struct OpenArgs {
+pub struct OpenArgs {
     /// Sources of the run: its trace (a folder, files, or a pattern in quotes), its provenance
     /// database (a folder or postgres://…), the server of the running job (http://…), or a saved session. Without any,
     /// an empty window opens
     #[arg(value_name = "TRACE|FOLDER|URL")]
-    pub(crate) sources: Vec<String>,
+    pub sources: Vec<String>,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
+    pub connect: ConnectArgs,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Strategy {
+pub enum Strategy {
     /// The most abnormal until one is confirmed as abnormal, then the most uncertain
     Automatic,
     /// The most abnormal tree without a label
@@ -320,7 +324,7 @@ pub(crate) enum Strategy {
 
 impl Strategy {
     /// Returns the strategy of the learning code.
-    pub(crate) fn query(self) -> QueryStrategy {
+    pub fn query(self) -> QueryStrategy {
         match self {
             Self::Automatic => QueryStrategy::Automatic,
             Self::MostAnomalous => QueryStrategy::MostAnomalous,
@@ -331,7 +335,7 @@ impl Strategy {
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Excess time of each subtree over the usual time for its structure, and rarity of the structure
     Excess,
     /// The settings of the paper: stack2vec, C = 0.02 n, a narrow kernel

@@ -9,57 +9,57 @@ use clap::{Args, ValueEnum};
 use super::common::ListingArgs;
 
 #[derive(Args, Debug)]
-pub(crate) struct CompareArgs {
+pub struct CompareArgs {
     /// The run to compare with: its folder, a file, or a pattern in quotes
     #[arg(value_name = "BEFORE")]
-    pub(crate) before: String,
+    pub before: String,
     /// The run that may have changed
     #[arg(value_name = "AFTER", required_unless_present = "halves")]
-    pub(crate) after: Option<String>,
+    pub after: Option<String>,
     /// Compare the two halves of the iterations of one run
     #[arg(long, conflicts_with = "after")]
-    pub(crate) halves: bool,
+    pub halves: bool,
     /// Also list changes that may be chance, after the others, with their probability
     #[arg(long)]
-    pub(crate) possible: bool,
+    pub possible: bool,
     #[command(flatten)]
-    pub(crate) listing: ListingArgs,
+    pub listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct CheckArgs {
+pub struct CheckArgs {
     /// The run to check: its folder, a file, or a pattern in quotes
     #[arg(value_name = "RUN")]
-    pub(crate) run: String,
+    pub run: String,
     /// A run in which all is well, or a saved model (`analyze --save-model`)
     #[arg(long, value_name = "RUN|MODEL")]
-    pub(crate) reference: String,
+    pub reference: String,
     /// Largest slowdown of a function, an iteration or a wait that passes, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    pub(crate) max_slowdown: Slowdown,
+    pub max_slowdown: Slowdown,
     /// What fails the check [default: all that the reference allows to check]
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
-    pub(crate) fail_on: Vec<CheckKind>,
+    pub fail_on: Vec<CheckKind>,
     /// Root function of the check `abnormal`, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Write the outcome as JUnit XML
     #[arg(long, value_name = "FILE.xml")]
-    pub(crate) junit: Option<PathBuf>,
+    pub junit: Option<PathBuf>,
     /// Write the outcome as Markdown
     #[arg(long, value_name = "FILE.md")]
-    pub(crate) markdown: Option<PathBuf>,
+    pub markdown: Option<PathBuf>,
     /// Print the duration of each stage on standard error
     #[arg(long)]
-    pub(crate) timings: bool,
+    pub timings: bool,
 }
 
 /// Something that a run is checked for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum CheckKind {
+pub enum CheckKind {
     /// More incidents than in the reference, as `compare` counts them; of a model: any incident that is not by design
     Incident,
     /// Abnormal executions, as `analyze --reference` judges them
@@ -70,7 +70,7 @@ pub(crate) enum CheckKind {
 
 impl CheckKind {
     /// Returns the name on the command line.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Incident => "incident",
             Self::Abnormal => "abnormal",
@@ -81,7 +81,7 @@ impl CheckKind {
 
 /// A slowdown as a share: 0.05 is 5 %.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Slowdown(pub(crate) f64);
+pub struct Slowdown(pub f64);
 
 impl fmt::Display for Slowdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,14 +3,14 @@
 use clap::Args;
 
 #[derive(Args, Debug)]
-pub(crate) struct McpArgs {
+pub struct McpArgs {
     /// Run that tools use if they name none: its trace, or a saved session
     #[arg(value_name = "TRACE")]
-    pub(crate) sources: Vec<String>,
+    pub sources: Vec<String>,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// Offer a tool that labels executions. Labels are kept with the run, as those given in a window
     #[arg(long)]
-    pub(crate) labels: bool,
+    pub labels: bool,
 }

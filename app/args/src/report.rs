@@ -7,25 +7,25 @@ use clap::Args;
 use super::common::TraceArgs;
 
 #[derive(Args, Debug)]
-pub(crate) struct ReportArgs {
+pub struct ReportArgs {
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
+    pub trace: TraceArgs,
     /// Root function of the candidates, as for analyze
     #[arg(long, short, value_name = "A")]
-    pub(crate) function: Option<String>,
+    pub function: Option<String>,
     /// An incident of `callgrove incidents`, by its number; can be repeated. Without it, the 5 costliest are reported
     #[arg(long, value_name = "N")]
-    pub(crate) incident: Vec<usize>,
+    pub incident: Vec<usize>,
     /// Largest number of candidates
     #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) candidates: usize,
+    pub candidates: usize,
     /// List all labels of this run, with author and time
     #[arg(long)]
-    pub(crate) labels: bool,
+    pub labels: bool,
     /// Leave out the hashes of the input files, which takes a second for each few hundred megabytes
     #[arg(long)]
-    pub(crate) no_hashes: bool,
+    pub no_hashes: bool,
     /// File to write
     #[arg(long, short, value_name = "FILE.html")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
 }

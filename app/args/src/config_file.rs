@@ -26,7 +26,7 @@ const OPTION: &str = "--config";
 
 /// The settings of a configuration file.
 #[derive(Default)]
-pub(crate) struct ConfigFile {
+pub struct ConfigFile {
     path: PathBuf,
     settings: Table,
 }
@@ -36,7 +36,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// If the file cannot be read, or has a setting that no command has.
-    pub(crate) fn of_arguments(arguments: &[OsString], cli: &Command) -> Result<Self> {
+    pub fn of_arguments(arguments: &[OsString], cli: &Command) -> Result<Self> {
         let mut settings_of = arguments
             .iter()
             .enumerate()
@@ -69,7 +69,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// If a setting has a value of a type that no option takes, such as a date.
-    pub(crate) fn with_settings(
+    pub fn with_settings(
         &self,
         mut arguments: Vec<OsString>,
         cli: &Command,
@@ -104,7 +104,7 @@ impl ConfigFile {
     }
 
     /// Returns a summary of the settings, in one line.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let num_commands = self.settings.values().filter(|it| it.is_table()).count();
         let num_common = self.settings.len() - num_commands;
         match &self.path {
@@ -122,7 +122,7 @@ impl ConfigFile {
 
     /// Returns the options of all commands as a configuration file: those that are set, and the others as comments with
     /// their defaults.
-    pub(crate) fn print(&self, cli: &Command) -> String {
+    pub fn print(&self, cli: &Command) -> String {
         let mut text = String::new();
         for option in options(cli) {
             print_option(
@@ -297,7 +297,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::Cli;
 
     fn cli() -> Command {
         let mut cli = Cli::command();
