@@ -14,4 +14,5 @@ mod kills;
 mod postgres_server;
 mod relay;
 mod support;
+mod tau_traces;
 mod trees;

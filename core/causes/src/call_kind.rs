@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use callgrove_model::{
     FuncId, FunctionName, Lane, LaneIdx, NameTable, ThreadId, Trace, communication_kernel,
+    is_tracer_write,
 };
 
 use super::stated_streams::StatedStreams;
@@ -63,9 +64,6 @@ const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
 /// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
 const GLOO: &str = "gloo:";
 
-/// Lower-case names of regions in which a tracer writes its buffer.
-const FLUSHES: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
-
 /// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
 const DEVICE_SYNC_END: &str = "synchronize";
 
@@ -103,10 +101,10 @@ impl CallKind {
         if parsed.is_mpi() {
             return Self::of_mpi(parsed.qualified);
         }
-        let plain = parsed.qualified.to_ascii_lowercase();
-        if FLUSHES.contains(&plain.as_str()) {
+        if is_tracer_write(name) {
             return Self::TracerFlush;
         }
+        let plain = parsed.qualified.to_ascii_lowercase();
         let kernel = communication_kernel(parsed.qualified).map(str::to_ascii_lowercase);
         if let Some(operation) = kernel.as_deref().or_else(|| plain.strip_prefix(GLOO)) {
             return Self::of_communication(operation);

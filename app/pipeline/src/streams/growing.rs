@@ -10,6 +10,7 @@ use callgrove_model::{WarningKind, Warnings};
 use callgrove_source::{Next, Registry, SourceError, rank_in_name};
 use callgrove_tau::{LiveEngine, LiveOptions, expected_streams, open_live};
 
+use super::no_library;
 use crate::error::PipelineError;
 
 /// Pause between two searches for files.
@@ -95,7 +96,8 @@ fn may_appear(error: &SourceError) -> bool {
 fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>, PipelineError> {
     let mut options = LiveOptions::new(LiveEngine::Bp);
     options.connect_timeout = POLL_INTERVAL;
-    let opened = match open_live(stream, &options, &adios2.get()?) {
+    let library = adios2.get().map_err(no_library)?;
+    let opened = match open_live(stream, &options, &library) {
         Err(SourceError::NoWriter { .. }) => return Ok(None),
         opened => opened,
     };

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream};
-use callgrove_adios2_sys::LibraryOnDemand;
+use callgrove_adios2_sys::{Adios2Error, LibraryOnDemand};
 use callgrove_detect::Params;
 use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
-use callgrove_source::{Part, Projection, Ranks, Registry, check_ranks, rank_in_name};
-use callgrove_tau::{LiveEngine, LiveOptions, TauFormat, open_live};
+use callgrove_source::{Part, Projection, Ranks, Registry, SourceError, check_ranks, rank_in_name};
+use callgrove_tau::{LiveEngine, LiveOptions, TauError, TauFormat, open_live};
 
 use growing::find_growing;
 
@@ -196,14 +196,14 @@ fn open_growing(
         engine,
         ..options.clone()
     };
-    let library = adios2.get()?;
+    let library = adios2.get().map_err(no_library)?;
     let mut open: OpenStream = {
         let path = path.to_owned();
         Box::new(move || open_live(&path, &options, &library))
     };
     let mut rank = rank_in_name(path).map(RankId);
     if engine == LiveEngine::Bp {
-        let written = TauFormat::new(adios2, None).part(path).ranks();
+        let written = TauFormat::new(adios2, None).part(path).stated_ranks();
         let first = written.unwrap_or_default().first().map(|&(_, rank)| rank);
         (rank, open) = (first.or(rank), open_now(open)?);
     }
@@ -213,6 +213,11 @@ fn open_growing(
         path: path.display().to_string(),
         reopen: None,
     })
+}
+
+/// Returns the error of a library that cannot be loaded.
+fn no_library(error: Adios2Error) -> SourceError {
+    TauError::from(error).into()
 }
 
 fn no_rank(path: &Path) -> PipelineError {

@@ -57,6 +57,11 @@ impl RankCalls {
         }
     }
 
+    /// Moves the exits of the next step to the lanes of their calls.
+    pub(super) fn move_exits(&mut self, funcs: &mut FuncEvents) {
+        self.builder.move_exits(funcs);
+    }
+
     /// Takes in the events of a step. `num_functions` functions have numbers.
     pub(super) fn take_in(
         &mut self,

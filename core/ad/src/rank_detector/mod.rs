@@ -139,6 +139,7 @@ impl RankDetector {
             ..
         } = input;
         self.warnings.join(warnings);
+        self.calls.move_exits(&mut batch.funcs);
         self.span = if recorded {
             StepTimes::of(&batch)
         } else {

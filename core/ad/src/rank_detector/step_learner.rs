@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{
-    EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings,
+    EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings, move_exits,
 };
 
 /// The open calls of one rank, across steps.
@@ -18,10 +18,12 @@ impl StepLearner {
     pub(super) fn take_in(
         &mut self,
         rank: RankId,
-        funcs: &FuncEvents,
+        funcs: &mut FuncEvents,
         mut ended: impl FnMut(&EndedCall<()>),
     ) {
         let warnings = &mut self.warnings;
+        let open = self.lanes.iter().map(|(&thread, open)| (thread, open));
+        move_exits(funcs, open, rank, warnings);
         for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread);
             let open = lane.or_insert_with(|| OpenCalls::new(rank));

@@ -65,6 +65,11 @@ impl TauSource {
         }
     }
 
+    /// Returns whether the steps so far have rows or metadata of other ranks.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.reader.others.are_known(self.reader.rank)
+    }
+
     /// Sets a time of the run, from [`EventStream::late_clock`] of another reader, before the first step.
     pub(crate) fn set_clock(&mut self, time: TimeNs) {
         self.reader.clock = RunClock::known(time);
