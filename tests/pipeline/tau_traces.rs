@@ -107,7 +107,7 @@ fn a_call_that_ends_on_another_thread_is_judged() {
     }
     let profile = documents(&provdb, Collection::FuncStats);
     let total_us = |name: &str| {
-        let of = profile.iter().find(|it| it["name"] == name).unwrap();
+        let of = profile.iter().find(|it| it["fname"] == name).unwrap();
         of["runtime_profile"]["exclusive_runtime"]["accumulate"].as_f64()
     };
     assert_eq!(total_us("work"), Some(50.0));
@@ -150,6 +150,45 @@ fn all_ranks_of_one_stream_are_judged() {
     assert_eq!(num_calls(&profile), 12);
 }
 
+#[test]
+fn of_several_programs_in_one_stream_one_is_judged_and_the_others_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tau-metrics.bp");
+    let library = Library::load(&default_candidates()).unwrap();
+    let mut writer = TauWriter::open(&path, WriterEngine::Bp4, &library).unwrap();
+    let calls = |program: u64, num_calls: u64| {
+        let row = move |kind, time| [program, 0, 0, kind, MAIN, RUN_START_US + time];
+        (0..num_calls).flat_map(move |at| [row(ENTRY, 10 * at), row(EXIT, 10 * at + 5)])
+    };
+    let step = TauStep {
+        num_ranks: 1,
+        num_threads: 1,
+        num_timers: 1,
+        attributes: named(0, &["main"]),
+        funcs: calls(0, 3).chain(calls(1, 4)).collect(),
+        ..TauStep::default()
+    };
+    writer.write(&step).unwrap();
+    writer.close().unwrap();
+    let path = path.to_string_lossy();
+    for (args, executions, other) in [
+        (&["run", &*path, "--format", "json"][..], 3, "1"),
+        (
+            &["run", &path, "--program", "1", "--format", "json"],
+            4,
+            "0",
+        ),
+    ] {
+        let output = output_of(args);
+        let stderr = stderr_of(&output);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {stderr}");
+        let remedy = format!("rank 0 of program {other}; read that with --program {other}");
+        assert!(stderr.contains(&remedy), "{args:?}: {stderr}");
+        let summary = lines(&String::from_utf8(output.stdout).unwrap()).remove(0);
+        assert_eq!(summary["executions"], executions, "{args:?}: {stderr}");
+    }
+}
+
 /// Checks that `serve` fails with the message of `info`, and returns the message.
 fn refused(source: &Path) -> String {
     let source = source.to_string_lossy();
@@ -182,7 +221,7 @@ fn a_file_of_adios_1_is_refused_with_how_to_convert_it() {
 }
 
 #[test]
-fn streams_of_one_rank_or_without_steps_are_not_served() {
+fn two_streams_of_one_rank_are_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let events: &[Event] = &[[0, 0, ENTRY, MAIN, 0], [0, 0, EXIT, MAIN, 5]];
     let streams: Vec<PathBuf> = (0..2)
@@ -193,8 +232,4 @@ fn streams_of_one_rank_or_without_steps_are_not_served() {
     }
     let error = refused(folder.path());
     assert!(error.contains("rank 0 occurs twice"), "{error}");
-    let empty = tempfile::tempdir().unwrap();
-    write_stream(&empty.path().join("tau-metrics-0.bp"), 1, &[]);
-    let error = refused(empty.path());
-    assert!(error.contains("no complete step"), "{error}");
 }

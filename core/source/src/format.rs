@@ -73,7 +73,7 @@ pub trait Part: Send + Sync {
     fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError>;
 
     /// Returns the ranks that its beginning states, if its format can find them without reading it as a whole: an input
-    /// that cannot be read is found before it is read. By default there are none.
+    /// that cannot be read is found before it is read. By default it states no rank.
     ///
     /// # Errors
     /// Any [`SourceError`] that concerns this part.

@@ -33,24 +33,27 @@ struct MovedExit {
 /// lane before the step.
 pub fn move_exits<'a, T: Copy + 'a>(
     funcs: &mut FuncEvents,
-    open: impl Iterator<Item = (ThreadId, &'a OpenCalls<T>)>,
+    mut open: impl Iterator<Item = (ThreadId, &'a OpenCalls<T>)> + Clone,
     rank: RankId,
     warnings: &mut Warnings,
 ) {
-    let open: BTreeMap<ThreadId, &OpenCalls<T>> = open.collect();
+    let all = open.clone();
+    let (first, second) = (open.next(), open.next());
+    let mut threads = funcs.segments().map(|it| it.0);
+    let Some(first) = first.map(|it| it.0).or_else(|| threads.next()) else {
+        return;
+    };
+    if second.is_none() && threads.all(|thread| thread == first) {
+        return;
+    }
+    let open: BTreeMap<ThreadId, &OpenCalls<T>> = all.collect();
     if has_stray(funcs, &open) {
         move_strays(funcs, &open, rank, warnings);
     }
 }
 
-/// Returns whether a step of several lanes has an exit without an entry on its lane. Almost no step has.
+/// Returns whether a step has an exit without an entry on its lane. Almost no step has.
 fn has_stray<T: Copy>(funcs: &FuncEvents, open: &BTreeMap<ThreadId, &OpenCalls<T>>) -> bool {
-    let first = open.keys().next().copied();
-    let first = first.or_else(|| funcs.segments().next().map(|it| it.0));
-    let is_other = |thread| Some(thread) != first;
-    if open.len() < 2 && !funcs.segments().any(|it| is_other(it.0)) {
-        return false;
-    }
     let mut stacks: BTreeMap<ThreadId, Vec<FuncId>> = BTreeMap::new();
     for (thread, events) in funcs.segments() {
         let stack = stacks.entry(thread).or_insert_with(|| {
