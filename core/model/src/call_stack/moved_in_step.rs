@@ -33,23 +33,24 @@ struct MovedExit {
 /// lane before the step.
 pub fn move_exits<'a, T: Copy + 'a>(
     funcs: &mut FuncEvents,
-    mut open: impl Iterator<Item = (ThreadId, &'a OpenCalls<T>)> + Clone,
+    open: impl Iterator<Item = (ThreadId, &'a OpenCalls<T>)> + Clone,
     rank: RankId,
     warnings: &mut Warnings,
 ) {
-    let all = open.clone();
-    let (first, second) = (open.next(), open.next());
-    let mut threads = funcs.segments().map(|it| it.0);
-    let Some(first) = first.map(|it| it.0).or_else(|| threads.next()) else {
-        return;
-    };
-    if second.is_none() && threads.all(|thread| thread == first) {
+    if !has_several_lanes(funcs, open.clone().map(|it| it.0)) {
         return;
     }
-    let open: BTreeMap<ThreadId, &OpenCalls<T>> = all.collect();
+    let open: BTreeMap<ThreadId, &OpenCalls<T>> = open.collect();
     if has_stray(funcs, &open) {
         move_strays(funcs, &open, rank, warnings);
     }
+}
+
+/// Returns whether a rank has several lanes: those with calls before a step, and those of the step.
+fn has_several_lanes(funcs: &FuncEvents, mut before: impl Iterator<Item = ThreadId>) -> bool {
+    let mut threads = funcs.segments().map(|it| it.0);
+    let first = before.next().or_else(|| threads.next());
+    before.next().is_some() || threads.any(|thread| Some(thread) != first)
 }
 
 /// Returns whether a step has an exit without an entry on its lane. Almost no step has.
