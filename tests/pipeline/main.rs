@@ -14,4 +14,5 @@ mod postgres_server;
 mod relay;
 mod same_results;
 mod support;
+mod tau_traces;
 mod trees;

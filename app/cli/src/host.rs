@@ -118,7 +118,7 @@ fn read_source(
     })
 }
 
-/// Checks that a trace or a saved session can be found at `source`, without reading it.
+/// Checks that a trace or a saved session can be found at `source` and opened, without reading it as a whole.
 pub(crate) fn check_source(source: &str) -> anyhow::Result<()> {
     if !source.starts_with(RECORDED_TREES) {
         LocalHost::new(Ok(PathBuf::new()), guard()).check_source(source)?;

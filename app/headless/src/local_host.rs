@@ -57,13 +57,13 @@ impl LocalHost {
         }
     }
 
-    /// Checks that a trace or a saved session can be found at `source`, without reading it.
+    /// Checks that a trace or a saved session can be found at `source` and opened, without reading it as a whole.
     ///
     /// # Errors
-    /// Nothing is there, or nothing that a format recognizes.
+    /// Nothing is there, or nothing that a format recognizes and can read.
     pub fn check_source(&mut self, source: &str) -> Result<(), SourceError> {
         if !is_session_file(self, source) {
-            local_registry(self.guard.clone()).find(Path::new(source))?;
+            local_registry(self.guard.clone()).check(Path::new(source))?;
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::string::FromUtf8Error;
 
 use callgrove_ad::AdError;
-use callgrove_adios2_sys::Adios2Error;
 use callgrove_provdb::{FilterError, ProvDbError};
 use callgrove_pserver::PserverError;
 use callgrove_server::ServerError;
@@ -20,9 +19,6 @@ pub enum PipelineError {
     /// The settings of an AD instance are invalid.
     #[error(transparent)]
     Ad(#[from] AdError),
-    /// ADIOS2's library cannot be loaded.
-    #[error(transparent)]
-    Adios2(#[from] Adios2Error),
     /// A server cannot be reached, or refuses.
     #[error(transparent)]
     Client(#[from] ClientError),

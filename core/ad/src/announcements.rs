@@ -5,7 +5,7 @@ use callgrove_provdb::Store;
 use callgrove_source::Announcement;
 use serde::{Deserialize, Serialize};
 
-use crate::AdError;
+use crate::error::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 
 /// The announcements of one stream.

@@ -7,7 +7,7 @@ use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
 
 use crate::functions::InstanceFunctions;
-use crate::{AdOptions, OutlierStatistic};
+use crate::options::{AdOptions, OutlierStatistic};
 
 /// Capacity, in values, that an emptied list keeps for the next step.
 const MIN_CAPACITY: usize = 1 << 12;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_detect::{FuncModel, RunningThreshold, ValidParams};
 use callgrove_model::{FuncId, NameTable};
 
-use crate::FunctionRules;
+use crate::rules::FunctionRules;
 
 /// A function of an instance.
 #[derive(Debug)]

@@ -5,7 +5,9 @@ use std::str::FromStr;
 use callgrove_detect::{Params, ValidParams};
 use callgrove_model::ProgramId;
 
-use crate::{AdError, FunctionRules, TreeOptions, Watchlist};
+use crate::error::AdError;
+use crate::rules::{FunctionRules, Watchlist};
+use crate::tree_models::TreeOptions;
 
 /// The time of an execution that is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

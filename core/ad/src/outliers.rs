@@ -4,10 +4,10 @@ use callgrove_detect::{CallerKey, CallsInRow, Judge, USUAL_SCORE, Verdict};
 use callgrove_model::{ExecIdx, Executions, LaneIdx};
 use callgrove_pserver::AnomalySummary;
 
-use crate::OutlierStatistic;
 use crate::by_function::{EndedExecution, ExecPosition, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
 use crate::node_state::epoch_us;
+use crate::options::OutlierStatistic;
 use crate::record_builder::JudgedLane;
 
 /// The outliers of one function.

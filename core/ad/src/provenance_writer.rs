@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_provdb::{Document, ProvDbError, Store};
 
-use crate::AdError;
+use crate::error::AdError;
 
 /// Largest size in bytes of the documents that wait for the database. Documents beyond it are lost and counted as lost.
 const MAX_WAITING_BYTES: usize = 256 << 20;

@@ -12,11 +12,11 @@ use callgrove_provdb::{
 };
 use serde_json::value::RawValue;
 
-use crate::OutlierStatistic;
 use crate::by_function::{ExecPosition, JudgedFunctions};
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
+use crate::options::OutlierStatistic;
 
 /// A lane with its outliers, ascending.
 #[derive(Clone, Copy)]

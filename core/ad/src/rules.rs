@@ -6,7 +6,7 @@ use callgrove_model::{FunctionName, FunctionPattern};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::AdError;
+use crate::error::AdError;
 
 /// Rules by function name. Names are patterns ([`FunctionPattern`]), so a full name matches itself.
 #[derive(Clone, Debug, Default)]

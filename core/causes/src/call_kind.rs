@@ -1,6 +1,8 @@
 //! The kind of a function in the search for causes: work, or a call in which a lane can wait.
 
-use callgrove_model::{FuncId, FunctionName, NameTable, Trace, communication_kernel};
+use callgrove_model::{
+    FuncId, FunctionName, NameTable, Trace, communication_kernel, is_tracer_write,
+};
 
 use super::wait_names;
 
@@ -59,9 +61,6 @@ const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
 /// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
 const GLOO: &str = "gloo:";
 
-/// Lower-case names of regions in which a tracer writes its buffer.
-const FLUSHES: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
-
 /// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
 const DEVICE_SYNC_END: &str = "synchronize";
 
@@ -99,10 +98,10 @@ impl CallKind {
         if parsed.is_mpi() {
             return Self::of_mpi(parsed.qualified);
         }
-        let plain = parsed.qualified.to_ascii_lowercase();
-        if FLUSHES.contains(&plain.as_str()) {
+        if is_tracer_write(name) {
             return Self::TracerFlush;
         }
+        let plain = parsed.qualified.to_ascii_lowercase();
         let kernel = communication_kernel(parsed.qualified).map(str::to_ascii_lowercase);
         if let Some(operation) = kernel.as_deref().or_else(|| plain.strip_prefix(GLOO)) {
             return Self::of_communication(operation);

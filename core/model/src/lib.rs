@@ -51,7 +51,7 @@ mod tracer_write;
 mod warning;
 
 pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
-pub use call_stack::CallStackBuilder;
+pub use call_stack::{CallStackBuilder, move_exits};
 pub use event::{
     CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, StepBatch, tag_text,
 };
@@ -80,5 +80,5 @@ pub use relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, count_of, thousands};
 pub use trace::Trace;
-pub use tracer_write::{TracerWrite, UsualDuration};
+pub use tracer_write::{TracerWrite, UsualDuration, is_tracer_write};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

@@ -1,6 +1,6 @@
 //! The open calls of one lane: exits are matched with their entries, and damage is repaired.
 
-use crate::id::{FuncId, RankId};
+use crate::id::{ExecIdx, FuncId, RankId};
 use crate::time::{DurationNs, TimeNs};
 use crate::warning::{FirstSeen, WarningKind, Warnings};
 
@@ -140,6 +140,26 @@ impl<T: Copy> OpenCalls<T> {
     /// Returns the values of the open calls, the outermost first.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator {
         self.calls.iter().map(|call| call.value)
+    }
+
+    /// Returns the functions and entries of the open calls, the outermost first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (FuncId, TimeNs)> {
+        self.calls.iter().map(|call| (call.func, call.entry))
+    }
+
+    /// Returns the same calls, numbered from 0.
+    pub(crate) fn numbered(&self) -> OpenCalls<ExecIdx> {
+        let numbered = |(number, call): (usize, &OpenCall<T>)| OpenCall {
+            func: call.func,
+            entry: call.entry,
+            in_callees: call.in_callees,
+            value: ExecIdx::from_index(number),
+        };
+        OpenCalls {
+            rank: self.rank,
+            calls: self.calls.iter().enumerate().map(numbered).collect(),
+            now: self.now,
+        }
     }
 
     /// Returns the values of the open calls for modification.

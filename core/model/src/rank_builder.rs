@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::call_stack::{CallStackBuilder, pair_moved_exits, top};
+use crate::call_stack::{CallStackBuilder, move_exits, pair_moved_exits, top};
 use crate::event::{CommEvents, CounterEvents, FuncEvent, FuncEvents, StepBatch};
 use crate::executions::Executions;
 use crate::id::{CounterId, ExecIdx, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId};
@@ -13,7 +13,7 @@ use crate::names::NameTable;
 use crate::open_calls::{EndedCall, OpenCalls};
 use crate::relation::{CollectiveEvent, LaunchEvent};
 use crate::time::TimeNs;
-use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
+use crate::tracer_write::{LaneEvent, StepEnd, find_writes, is_tracer_write, writing_calls};
 use crate::warning::{FirstSeen, WarningKind, Warnings};
 
 /// Takes the steps of one rank of one program, one after another.
@@ -106,6 +106,14 @@ impl RankBuilder {
         self.launches.extend(batch.launches);
     }
 
+    /// Moves the exits of the next step that end calls of other lanes to these lanes ([`move_exits`]). For runs that are
+    /// judged step by step; [`RankBuilder::finish`] pairs those of a complete run, with the knowledge of all steps.
+    pub fn move_exits(&mut self, funcs: &mut FuncEvents) {
+        let lanes = self.lanes.iter();
+        let open = lanes.map(|(&thread, lane)| (thread, lane.stack.open_calls()));
+        move_exits(funcs, open, self.rank, &mut self.warnings);
+    }
+
     /// Returns the current lanes in order of thread.
     pub fn lanes(&self) -> impl Iterator<Item = (ThreadId, &CallStackBuilder)> {
         self.lanes
@@ -161,10 +169,18 @@ impl RankBuilder {
             .map(|(&thread, lane)| (thread, &mut lane.stack))
             .collect();
         pair_moved_exits(&mut stacks, self.rank, &mut warnings);
+        let are_writes: Vec<bool> = names
+            .iter()
+            .map(|(_, name)| is_tracer_write(name))
+            .collect();
         while let Some((thread, lane)) = self.lanes.pop_first() {
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
             let of_lane = find_writes(&executions, &lane.ends).into_iter();
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
+            if are_writes.contains(&true) {
+                let calls = writing_calls(&executions, &are_writes);
+                writes.extend(calls.map(|(start, end)| (thread, start, end)));
+            }
             threads.push((thread, executions, comms, counters));
         }
         writes.retain(|&(thread, start, end)| {
@@ -354,6 +370,21 @@ mod tests {
         let first = step(&[(Entry, 0, 10)], &[20]);
         let second = step(&[(Entry, 1, 20), (Exit, 1, 30), (Exit, 0, 40)], &[]);
         assert_eq!(owners(vec![first, second]).0, [Some(1)]);
+    }
+
+    #[test]
+    fn calls_of_a_region_of_the_tracer_are_writes() {
+        let mut rank = RankBuilder::new(ProgramId(0), RankId(0));
+        let events = [(Entry, 0, 10), (Entry, 1, 20), (Exit, 1, 30), (Exit, 0, 40)];
+        rank.push(step(&events, &[]));
+        rank.push(step(&[(Entry, 1, 50)], &[]));
+        let mut names = NameTable::default();
+        for name in ["flush_all() [{io.c} {1,0}]", "FLUSH"] {
+            names.intern(name);
+        }
+        let trace = rank.finish(names, NameTable::default());
+        // The second call has no exit.
+        assert_eq!(trace.writes, [(T, TimeNs(20), TimeNs(30))]);
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! itself is not longer, but its caller is: a write lies between the last event of a step and the first event of the
 //! next. How long the program itself takes there is estimated from the same two events at places where no step ends
 //! between them.
+//!
+//! Other tracers state their writes: by records ([`StepBatch::writes`](crate::StepBatch::writes)), or as calls of a
+//! region of their own, which [`is_tracer_write`] recognizes by its name.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +15,19 @@ use serde::{Deserialize, Serialize};
 use crate::event::FuncEventKind;
 use crate::executions::Executions;
 use crate::id::{ExecIdx, FuncId, LaneIdx};
+use crate::names::FunctionName;
 use crate::time::{DurationNs, TimeNs};
 
 /// Number of executions before and after the end of a step that are searched for the same two events.
 const MAX_DISTANCE: usize = 1 << 14;
+/// Names of the regions in which Score-P and TAU write their buffers, in any case.
+const WRITING_REGIONS: &[&str] = &["flush", "trace buffer flush", "tau_flush"];
 /// Smallest number of durations that have quartiles.
 const MIN_SAMPLE: usize = 4;
 
 /// A time range in which a lane stalled because the tracer wrote its own data. It contains no function events: it
-/// starts at an event of its lane, and ends before the next one by the time that the program usually takes there.
+/// starts at an event of its lane, and ends before the next one by the time that the program usually takes there. A
+/// write that is a call of a region of the tracer lasts from its entry to its exit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TracerWrite {
     /// The lane that stalled.
@@ -53,6 +60,27 @@ pub(crate) struct LaneEvent {
 pub(crate) struct StepEnd {
     pub(crate) last: LaneEvent,
     pub(crate) next: LaneEvent,
+}
+
+/// Returns whether a function is a region in which the tracer writes its own data.
+pub fn is_tracer_write(function: &str) -> bool {
+    let name = FunctionName::parse(function).qualified;
+    WRITING_REGIONS
+        .iter()
+        .any(|it| name.eq_ignore_ascii_case(it))
+}
+
+/// Returns entry and exit of each call of a region in which the tracer wrote. `are_writes` states it of each function.
+pub(crate) fn writing_calls<'a>(
+    executions: &'a Executions,
+    are_writes: &'a [bool],
+) -> impl Iterator<Item = (TimeNs, TimeNs)> + 'a {
+    let is_write = |func: &FuncId| are_writes.get(func.index()) == Some(&true);
+    let rows = (0..executions.len()).map(ExecIdx::from_index);
+    rows.filter(move |exec| {
+        executions.closed[exec.index()] && is_write(&executions.func[exec.index()])
+    })
+    .map(|exec| (executions.entry[exec.index()], executions.exit(exec)))
 }
 
 impl TracerWrite {

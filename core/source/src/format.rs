@@ -72,6 +72,15 @@ pub trait Part: Send + Sync {
     /// Any [`SourceError`] that concerns this part.
     fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError>;
 
+    /// Returns the ranks that its beginning states, if its format can find them without reading it as a whole: an input
+    /// that cannot be read is found before it is read. By default it states no rank.
+    ///
+    /// # Errors
+    /// Any [`SourceError`] that concerns this part.
+    fn stated_ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
+        Ok(Vec::new())
+    }
+
     /// Opens it at its beginning. It may be opened several times.
     ///
     /// # Errors

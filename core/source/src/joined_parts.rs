@@ -49,6 +49,11 @@ impl Part for JoinedPart {
         Ok(ranks.map(|(_, rank)| (self.program, rank)).collect())
     }
 
+    fn stated_ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
+        let ranks = self.part.stated_ranks()?.into_iter();
+        Ok(ranks.map(|(_, rank)| (self.program, rank)).collect())
+    }
+
     fn open(&self, projection: &Projection) -> Result<Box<dyn EventStream>, SourceError> {
         self.part.open(&Projection {
             program: self.program,

@@ -16,6 +16,8 @@ use crate::joined_parts::JoinedTimes;
 use crate::stream::{EventStream, Next, Projection, Ranks};
 use crate::workers::Workers;
 
+/// Largest number of parts of which the beginning is checked before a run is read.
+const MAX_CHECKED: usize = 256;
 /// Share of the progress that reading the parts takes. Joining the ranks takes the rest.
 const READING_SHARE: f32 = 0.9;
 
@@ -239,6 +241,25 @@ pub fn check_ranks<'a>(
         }
     }
     Ok(())
+}
+
+/// Checks the beginnings of the first parts of a run: at least one must be readable, and none may be of the same rank.
+pub(crate) fn check_parts(parts: &[Box<dyn Part>]) -> Result<(), SourceError> {
+    let (mut ranks, mut failure, mut num_failed) = (Vec::new(), None, 0);
+    for part in parts.iter().take(MAX_CHECKED) {
+        match part.stated_ranks() {
+            Ok(stated) => ranks.extend(stated.into_iter().map(|rank| (rank, part.path()))),
+            Err(error) => {
+                failure = failure.or(Some(error));
+                num_failed += 1;
+            }
+        }
+    }
+    check_ranks(ranks)?;
+    match failure {
+        Some(error) if num_failed == parts.len() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn count_missing(num_ranks: u32, present: &BTreeSet<RankId>, warnings: &mut Warnings) {

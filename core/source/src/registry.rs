@@ -14,7 +14,7 @@ use crate::format::{Contents, Extent, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
 use crate::joined_parts::in_program;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
-use crate::read::read_parts;
+use crate::read::{check_parts, read_parts};
 use crate::workers::Workers;
 
 /// Separator of the paths of a run that is named by several.
@@ -103,6 +103,17 @@ impl Registry {
             }
         }
         Ok(RecordedRun::Events(parts))
+    }
+
+    /// Checks that the run that a path or pattern names can be read, as far as the beginnings of its parts show it.
+    ///
+    /// # Errors
+    /// Those of [`Registry::open`] and [`Part::stated_ranks`]; [`SourceError::DuplicateRank`].
+    pub fn check(&self, source: &Path) -> Result<(), SourceError> {
+        match self.open(source)? {
+            RecordedRun::Events(parts) => check_parts(&parts),
+            RecordedRun::Trace(_) => Ok(()),
+        }
     }
 
     /// Reads the run that a path or pattern names into memory.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{WarningKind, Warnings};
 use callgrove_source::{Next, Registry, SourceError, rank_in_name};
-use callgrove_tau::{LiveEngine, LiveOptions, expected_streams, open_live};
+use callgrove_tau::{LiveEngine, LiveOptions, TauError, expected_streams, open_live};
 
 use crate::error::PipelineError;
 
@@ -95,7 +95,9 @@ fn may_appear(error: &SourceError) -> bool {
 fn stated_num_ranks(stream: &Path, adios2: &LibraryOnDemand) -> Result<Option<u32>, PipelineError> {
     let mut options = LiveOptions::new(LiveEngine::Bp);
     options.connect_timeout = POLL_INTERVAL;
-    let opened = match open_live(stream, &options, &adios2.get()?) {
+    let library = adios2.get().map_err(TauError::from);
+    let library = library.map_err(SourceError::from)?;
+    let opened = match open_live(stream, &options, &library) {
         Err(SourceError::NoWriter { .. }) => return Ok(None),
         opened => opened,
     };

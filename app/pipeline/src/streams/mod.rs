@@ -10,8 +10,8 @@ use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream};
 use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::Params;
 use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
-use callgrove_source::{Part, Projection, Ranks, Registry, check_ranks, rank_in_name};
-use callgrove_tau::{LiveEngine, LiveOptions, TauFormat, open_live};
+use callgrove_source::{Part, Projection, Ranks, Registry, SourceError, check_ranks, rank_in_name};
+use callgrove_tau::{LiveEngine, LiveOptions, TauError, TauFormat, open_live};
 
 use awaited_files::find_growing;
 
@@ -80,10 +80,13 @@ impl Unopened {
         }
     }
 
-    fn open(&self, options: &LiveOptions) -> Result<Vec<Stream>, PipelineError> {
+    fn open(&self, options: &LiveOptions) -> Result<OpenedStreams, PipelineError> {
         match self {
             Self::Recorded(part) => open_recorded(part, options.program),
-            Self::Live(path, engine) => Ok(vec![open_growing(path, *engine, options)?]),
+            Self::Live(path, engine) => Ok(OpenedStreams {
+                streams: vec![open_growing(path, *engine, options)?],
+                warnings: Warnings::default(),
+            }),
         }
     }
 }
@@ -123,7 +126,7 @@ pub fn open_streams(
         }
     };
     // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
-    let opened: Vec<Result<Vec<Stream>, PipelineError>> = std::thread::scope(|scope| {
+    let opened: Vec<Result<OpenedStreams, PipelineError>> = std::thread::scope(|scope| {
         let live = &live;
         let openers: Vec<_> = unopened
             .iter()
@@ -139,7 +142,10 @@ pub fn open_streams(
     let (mut streams, mut failure) = (Vec::new(), None);
     for (unopened, opened) in unopened.iter().zip(opened) {
         match opened {
-            Ok(opened) => streams.extend(opened),
+            Ok(opened) => {
+                streams.extend(opened.streams);
+                warnings.join(opened.warnings);
+            }
             Err(error) => {
                 let rank = unopened.named_rank();
                 warnings.count(WarningKind::RankUnreadable, rank, || error.with_causes());
@@ -155,17 +161,33 @@ pub fn open_streams(
     }
 }
 
-/// Opens the streams of a part of a recorded run, one for each rank in it.
-fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<Vec<Stream>, PipelineError> {
-    let ranks = part.ranks()?;
+/// Opens the streams of a part of a recorded run, one for each rank in it. An instance reads one program: of a part of
+/// several, `program` if that is one of them, else the first.
+fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<OpenedStreams, PipelineError> {
+    let all = part.ranks()?;
+    let has_program = all.iter().any(|it| it.0 == program);
+    let first = all.first().map(|it| it.0);
+    let read = if has_program { Some(program) } else { first };
+    let (ranks, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| Some(it.0) == read);
     if ranks.is_empty() {
         return Err(no_rank(part.path()));
     }
+    let mut warnings = Warnings::default();
+    for (program, rank) in others {
+        let place = || {
+            let path = part.path().display();
+            format!("rank {rank} of program {program}; read that with --program {program}: {path}")
+        };
+        let first = ranks.first().map(|it| it.1);
+        warnings.count(WarningKind::OtherRank, first, place);
+    }
+    let has_programs = !warnings.is_empty();
     let streams = ranks.iter().map(|&(own_program, rank)| {
         let projection = Projection {
-            program,
+            // Rows of several programs state theirs.
+            program: if has_programs { ProgramId(0) } else { program },
             ranks: match ranks[..] {
-                [_] => Ranks::Own,
+                [_] if !has_programs => Ranks::Own,
                 _ => Ranks::One(own_program, rank),
             },
             ..Projection::default()
@@ -181,7 +203,10 @@ fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<Vec<Stream>
             reopen: Some(open()),
         })
     });
-    streams.collect()
+    Ok(OpenedStreams {
+        streams: streams.collect::<Result<_, PipelineError>>()?,
+        warnings,
+    })
 }
 
 /// Opens a stream that is still being written. The rank is that of its contents, if it has any yet, or else of its
@@ -196,14 +221,15 @@ fn open_growing(
         engine,
         ..options.clone()
     };
-    let library = adios2.get()?;
+    let library = adios2.get().map_err(TauError::from);
+    let library = library.map_err(SourceError::from)?;
     let mut open: OpenStream = {
         let path = path.to_owned();
         Box::new(move || open_live(&path, &options, &library))
     };
     let mut rank = rank_in_name(path).map(RankId);
     if engine == LiveEngine::Bp {
-        let written = TauFormat::new(adios2, None).part(path).ranks();
+        let written = TauFormat::new(adios2, None).part(path).stated_ranks();
         let first = written.unwrap_or_default().first().map(|&(_, rank)| rank);
         (rank, open) = (first.or(rank), open_now(open)?);
     }

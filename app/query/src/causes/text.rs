@@ -274,7 +274,7 @@ impl IncidentFacts<'_> {
                 root.own_delay
             ),
             CauseKind::TracerWrite if self.times > 1 => format!(
-                "The tracer wrote its data {} times, {cost} in all; the costliest took {} on {}",
+                "Writes of the tracer delayed ranks {} times, {cost} in all; the costliest took {} on {}",
                 self.times,
                 root.own_delay,
                 root.rank()

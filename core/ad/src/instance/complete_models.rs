@@ -7,8 +7,8 @@ use callgrove_detect::{FuncModel, Judge};
 use callgrove_model::FuncId;
 
 use super::{Instance, Status};
-use crate::AdError;
 use crate::compiled_model::{CompleteModels, compile_models};
+use crate::error::AdError;
 
 impl Instance {
     /// Reports that this instance has contributed all its times, waits for the other instances, and takes the complete

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, RankId, StepId};
 
-use crate::AdError;
+use crate::error::AdError;
 use crate::functions::InstanceFunctions;
 
 /// Changes of the models and the steps that they come from. Both are sent together, so that the server knows which

@@ -11,7 +11,8 @@ use callgrove_pserver::{AnomalySummary, FinalAnomalies, Metrics};
 
 use super::Instance;
 use crate::compiled_model::{CompiledModel, CompleteModels};
-use crate::{AdError, OutlierStatistic};
+use crate::error::AdError;
+use crate::options::OutlierStatistic;
 
 /// A function that takes some records of a rank and may write to the store.
 type TakeRecords<'a> =

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callgrove_pserver::Welcome;
 
 use super::Instance;
-use crate::AdError;
+use crate::error::AdError;
 use crate::stream_reader::StepInput;
 
 impl Instance {

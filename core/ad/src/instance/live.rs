@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::Instance;
 use super::deltas::ModelDeltas;
 use super::turn::{Positioned, at_work};
-use crate::AdError;
 use crate::compiled_model::{RoundModels, compile_models};
+use crate::error::AdError;
 use crate::stream_reader::StepInput;
 
 impl Instance {

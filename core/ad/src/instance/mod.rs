@@ -27,13 +27,14 @@ use callgrove_provdb::{ProvDbError, Store};
 use callgrove_pserver::{ModelExchange, StepReport};
 
 use crate::compiled_model::CompleteModels;
+use crate::error::AdError;
 use crate::functions::InstanceFunctions;
+use crate::options::AdOptions;
 use crate::provenance_writer::StorageStatus;
 use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::record_builder::NamedFunction;
 use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
-use crate::{AdError, AdOptions};
 
 use deltas::ModelDeltas;
 use recorder::Recorder;

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::deltas::ModelDeltas;
 use super::turn::{Positioned, Turn, TurnLimit, TurnSteps, at_work};
 use super::{Instance, Status};
-use crate::AdError;
 use crate::compiled_model::RoundModels;
+use crate::error::AdError;
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{OpenStream, StepInput};
 

@@ -6,8 +6,8 @@ use callgrove_provdb::{
 };
 use serde_json::Value;
 
-use crate::AdError;
 use crate::announcements::StreamAnnouncements;
+use crate::error::AdError;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::RankDetector;
 

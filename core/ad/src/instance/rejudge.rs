@@ -9,7 +9,8 @@ use callgrove_pserver::ModelExchange;
 use serde::Deserialize;
 
 use super::{Instance, Status};
-use crate::{AdError, AdOptions};
+use crate::error::AdError;
+use crate::options::AdOptions;
 
 /// The fields that identify a rank in the documents of `metadata`.
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@ use super::deltas::ModelDeltas;
 use super::recorder::Recorder;
 use super::status::{STATUS_DELAY, Status};
 use super::turn::ExchangePace;
-use crate::AdError;
+use crate::error::AdError;
 use crate::functions::InstanceFunctions;
 use crate::stream_reader::StepInput;
 

@@ -10,9 +10,10 @@ use super::recorder::Recorder;
 use super::status::STATUS_DELAY;
 use super::turn::{Positioned, Turn, TurnLimit, TurnSteps, take_turns};
 use crate::announcements::StreamAnnouncements;
+use crate::error::AdError;
+use crate::options::Pacing;
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader};
-use crate::{AdError, Pacing};
 
 /// Maximum time that an ending instance waits for streams that are being opened. If the reader is gone when an SST
 /// writer answers, the writer hangs or crashes (seen with ADIOS2 2.12.1), and with it the job.

@@ -8,9 +8,9 @@ use callgrove_model::{
 };
 
 use super::writes::StepGaps;
-use crate::OutlierStatistic;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
+use crate::options::OutlierStatistic;
 use crate::outliers::{FunctionOutliers, JudgedCalls, StepCalls};
 use crate::record_builder::JudgedLane;
 
@@ -55,6 +55,11 @@ impl RankCalls {
             gaps: StepGaps::default(),
             executions: ExecutionsByFunction::default(),
         }
+    }
+
+    /// Moves the exits of the next step to the lanes of their calls.
+    pub(super) fn move_exits(&mut self, funcs: &mut FuncEvents) {
+        self.builder.move_exits(funcs);
     }
 
     /// Processes the events of a step. `num_functions` functions have numbers.

@@ -8,11 +8,11 @@ use callgrove_provdb::MetadataRecord;
 
 use super::calls::RankCalls;
 use super::rank_counters::RankCounters;
-use crate::Watchlist;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
 use crate::record_builder::KernelLaunch;
+use crate::rules::Watchlist;
 
 /// The facts of a rank, collected over its steps.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@ use callgrove_detect::{FuncModel, same_epoch};
 use callgrove_model::{RankId, StepId};
 
 use super::RankDetector;
-use crate::AdOptions;
 use crate::by_function::TimesByCaller;
 use crate::functions::InstanceFunctions;
+use crate::options::AdOptions;
 use crate::record_builder::StepTimes;
 use crate::stream_reader::StepInput;
 
@@ -37,7 +37,7 @@ impl RankDetector {
         let (mut learnt, mut times) = (LearntSteps::default(), TIMES.take());
         times.begin(functions.len());
         let mut last: Option<(StepId, bool)> = None;
-        for StepInput { batch, .. } in steps {
+        for StepInput { mut batch, .. } in steps {
             self.span = StepTimes::unknown(batch.step);
             let new_step = self.new_step();
             let (step, is_new) = (batch.step, new_step.is_some());
@@ -51,7 +51,7 @@ impl RankDetector {
             last = Some((step, is_new));
             learnt.steps.extend(new_step);
             let (rank, judged) = (self.rank, &self.judged);
-            self.learner.take_in(rank, &batch.funcs, |call| {
+            self.learner.take_in(rank, &mut batch.funcs, |call| {
                 times.push(judged, call, options.statistic);
             });
         }

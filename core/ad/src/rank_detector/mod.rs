@@ -20,9 +20,9 @@ use callgrove_model::{ProgramId, RankId, StepId, Warnings};
 use callgrove_provdb::{Document, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
 
-use crate::AdOptions;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::RoundModels;
+use crate::options::AdOptions;
 use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{NamedFunction, StepTimes};
 use crate::stall_summary::StallTracker;
@@ -139,6 +139,7 @@ impl RankDetector {
             ..
         } = input;
         self.warnings.join(warnings);
+        self.calls.move_exits(&mut batch.funcs);
         self.span = if recorded {
             StepTimes::of(&batch)
         } else {

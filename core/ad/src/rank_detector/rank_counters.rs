@@ -6,9 +6,9 @@ use callgrove_detect::Moments;
 use callgrove_model::{CounterEvents, CounterId};
 use callgrove_pserver::CounterReport;
 
-use crate::Watchlist;
 use crate::gpu::CORRELATION_ID;
 use crate::node_state::NodeWatch;
+use crate::rules::Watchlist;
 
 /// The counters of a rank.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use callgrove_provdb::{Collection, Document, ProvDbError};
 
 use super::RankDetector;
-use crate::AdOptions;
 use crate::compiled_model::CompiledModel;
+use crate::options::AdOptions;
 use crate::outliers::FunctionOutliers;
 use crate::record_builder::RecordBuilder;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{
-    EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings,
+    EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings, move_exits,
 };
 
 /// The open calls of one rank, across steps.
@@ -18,10 +18,12 @@ impl StepLearner {
     pub(super) fn take_in(
         &mut self,
         rank: RankId,
-        funcs: &FuncEvents,
+        funcs: &mut FuncEvents,
         mut ended: impl FnMut(&EndedCall<()>),
     ) {
         let warnings = &mut self.warnings;
+        let open = self.lanes.iter().map(|(&thread, open)| (thread, open));
+        move_exits(funcs, open, rank, warnings);
         for (thread, events) in funcs.segments() {
             let lane = self.lanes.entry(thread);
             let open = lane.or_insert_with(|| OpenCalls::new(rank));
@@ -51,9 +53,10 @@ mod tests {
     use super::*;
     use crate::announcements::StreamAnnouncements;
     use crate::functions::InstanceFunctions;
+    use crate::options::{AdOptions, Pacing};
     use crate::record_builder::NamedFunction;
+    use crate::rules::FunctionRules;
     use crate::stream_reader::StepInput;
-    use crate::{AdOptions, FunctionRules, Pacing};
 
     const RANK: RankId = RankId(3);
     /// The number of functions of the rank; the last one is not judged.

@@ -11,10 +11,10 @@ use callgrove_pserver::{
 
 use super::RankDetector;
 use super::calls::JudgedFunction;
-use crate::AdOptions;
 use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
 use crate::functions::InstanceFunctions;
+use crate::options::AdOptions;
 use crate::outliers::{FunctionOutliers, longer_than_usual};
 use crate::own_times::own_times;
 use crate::record_builder::JudgedLane;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use callgrove_model::{RankId, WarningKind, Warnings};
 use callgrove_source::SourceError;
 
-use crate::AdError;
+use crate::error::AdError;
 use read_ahead::ReadAhead;
 use reader::OpenedStream;
 

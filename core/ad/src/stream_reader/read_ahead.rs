@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use callgrove_source::SourceError;
 
 use super::reader::{OpenedStream, Reading, StepPoll};
-use crate::AdError;
+use crate::error::AdError;
 
 /// A signal that any of several streams has a step. Waiting for all streams together keeps an idle stream from delaying
 /// the others.

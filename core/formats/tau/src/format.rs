@@ -11,8 +11,8 @@ use callgrove_source::{
     rank_in_name,
 };
 
-use crate::StreamGuard;
 use crate::adios2::{TauSource, is_bp3};
+use crate::guard::StreamGuard;
 
 /// The file that every BP4 and BP5 folder has.
 const INDEX: &str = "md.idx";
@@ -93,6 +93,30 @@ impl TauPart {
         }
         Ok(TauSource::open(&self.path, program, adios2)?)
     }
+
+    /// Opens the stream for all its ranks, and reads it up to the first step with events or metadata. Returns it with
+    /// its own rank, from its contents or else from its name.
+    fn begin(&self) -> Result<(TauSource, Option<(ProgramId, RankId)>), SourceError> {
+        let mut source = self.open_checked(ProgramId(0))?;
+        source.functions_only();
+        source.select(None);
+        let mut has_steps = false;
+        loop {
+            match source.next_step(Duration::ZERO)? {
+                Next::Step(batch) if batch.funcs.is_empty() && batch.metadata.is_empty() => {
+                    has_steps = true;
+                }
+                Next::Step(batch) => return Ok((source, Some((batch.program, batch.rank)))),
+                Next::End if !has_steps => {
+                    let path = self.path.clone();
+                    return Err(SourceError::NoSteps { path });
+                }
+                Next::End | Next::NotReady | Next::Reading => break,
+            }
+        }
+        let named = rank_in_name(&self.path).map(|rank| (ProgramId(0), RankId(rank)));
+        Ok((source, named))
+    }
 }
 
 impl Part for TauPart {
@@ -100,17 +124,22 @@ impl Part for TauPart {
         &self.path
     }
 
-    /// Returns the rank of the stream, from its contents or else from its name; of several, the first.
+    /// Returns the rank of the stream, from its contents or else from its name. A stream that begins with rows or
+    /// metadata of several ranks is read to its end, since a rank may have its first rows in any step; its own rank is
+    /// the first.
     fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
-        let mut source = self.open_checked(ProgramId(0))?;
-        source.functions_only();
-        while let Next::Step(batch) = source.next_step(Duration::ZERO)? {
-            if !batch.funcs.is_empty() || !batch.metadata.is_empty() {
-                return Ok(vec![(batch.program, batch.rank)]);
-            }
+        let (mut source, own) = self.begin()?;
+        if source.is_shared() {
+            // Damage is reported when the ranks are read.
+            while let Ok(Next::Step(_)) = source.next_step(Duration::ZERO) {}
         }
-        let named = rank_in_name(&self.path).map(|rank| (ProgramId(0), RankId(rank)));
-        Ok(named.into_iter().collect())
+        let others = source.other_ranks().into_iter();
+        let others = others.filter(|it| Some(*it) != own);
+        Ok(own.into_iter().chain(others).collect())
+    }
+
+    fn stated_ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
+        Ok(self.begin()?.1.into_iter().collect())
     }
 
     fn open(&self, projection: &Projection) -> Result<Box<dyn EventStream>, SourceError> {

@@ -15,8 +15,8 @@ use callgrove_adios2_sys::{Adios2Error, LibraryOnDemand, expose_stray_reads};
 use callgrove_model::ProgramId;
 use callgrove_source::{EventStream as _, Next};
 
-use crate::TauError;
 use crate::adios2::{OUT_OF_BOUNDS, TauSource, is_read_without_adios2};
+use crate::error::TauError;
 use crate::limits::limit_this_process;
 
 /// The file that a BP5 folder has and a BP4 folder lacks.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use callgrove_adios2_sys::Library;
 use callgrove_source::{EventStream, SourceError};
 
-use crate::LiveOptions;
 use crate::adios2::TauSource;
+use crate::live_options::LiveOptions;
 
 /// Opens one rank's stream while it is being written. Waits for the writer no longer than the options allow.
 ///

@@ -118,6 +118,11 @@ impl CallStackBuilder {
         self.open.values().len()
     }
 
+    /// Returns the open calls.
+    pub(crate) fn open_calls(&self) -> &OpenCalls<ExecIdx> {
+        &self.open
+    }
+
     /// Returns the newest event.
     pub(crate) fn last_event(&self) -> Option<LaneEvent> {
         self.last

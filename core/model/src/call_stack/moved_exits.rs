@@ -1,7 +1,8 @@
 //! Exits on another thread than their entries, as of tasks that a runtime moves between threads.
 //!
 //! An exit without an entry on its thread ends a call on another thread of its rank if that call is of the same
-//! function, has no exit, and began before, and if no third thread has such a call. The lanes are rebuilt with it.
+//! function, has no exit, and began before, and if no third thread has such a call. [`CallsWithoutExit`] is this rule.
+//! It is applied to a complete rank, whose lanes are rebuilt, and to single steps ([`super::moved_in_step`]).
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,12 @@ struct AddedExit {
     exec: Option<ExecIdx>,
 }
 
+/// The calls without an exit that exits of other lanes may end.
+#[derive(Debug, Default)]
+pub(super) struct CallsWithoutExit(BTreeMap<FuncId, BTreeMap<ThreadId, OfThread>>);
+
 /// The latest possible end of each call without an exit, by entry, of one function on one thread.
-type WithoutExit = BTreeMap<(TimeNs, ExecIdx), TimeNs>;
+type OfThread = BTreeMap<(TimeNs, ExecIdx), TimeNs>;
 
 /// Pairs stray exits with calls of other lanes of the rank, and rebuilds the lanes if there are any pairs.
 pub(crate) fn pair_moved_exits(
@@ -41,8 +46,7 @@ pub(crate) fn pair_moved_exits(
     let mut added: BTreeMap<ThreadId, Vec<AddedExit>> = BTreeMap::new();
     let mut moved = Vec::new();
     for (thread, exit) in strays {
-        let of_func = calls.get_mut(&exit.func);
-        let call = of_func.and_then(|it| take_call(it, thread, exit.time));
+        let call = calls.take(thread, exit);
         moved.extend(call.map(|_| exit.time));
         let (thread, exec) = call.map_or((thread, None), |(other, exec)| (other, Some(exec)));
         added
@@ -65,11 +69,9 @@ pub(crate) fn pair_moved_exits(
     }
 }
 
-/// Returns the calls without an exit, by function and thread.
-fn without_exit(
-    lanes: &BTreeMap<ThreadId, &mut CallStackBuilder>,
-) -> BTreeMap<FuncId, BTreeMap<ThreadId, WithoutExit>> {
-    let mut calls: BTreeMap<FuncId, BTreeMap<ThreadId, WithoutExit>> = BTreeMap::new();
+/// Returns the calls without an exit.
+fn without_exit(lanes: &BTreeMap<ThreadId, &mut CallStackBuilder>) -> CallsWithoutExit {
+    let mut calls = CallsWithoutExit::default();
     for (&thread, lane) in lanes {
         let execs = lane.executions();
         for exec in (0..execs.len()).map(ExecIdx::from_index) {
@@ -79,33 +81,48 @@ fn without_exit(
                 (false, false) => execs.exit(exec),
                 (false, true) => continue,
             };
-            let of_func = calls.entry(execs.func[row]).or_default();
-            let of_thread = of_func.entry(thread).or_default();
-            of_thread.insert((execs.entry[row], exec), until);
+            calls.add(thread, execs.func[row], (execs.entry[row], exec), until);
         }
     }
     calls
 }
 
-/// Removes and returns the call that an exit of `thread` may end: the innermost one on the only other thread that has
-/// such a call.
-fn take_call(
-    calls: &mut BTreeMap<ThreadId, WithoutExit>,
-    thread: ThreadId,
-    time: TimeNs,
-) -> Option<(ThreadId, ExecIdx)> {
-    let of_thread = |(&other, calls): (&ThreadId, &WithoutExit)| {
-        let mut before = calls.range(..=(time, ExecIdx(u32::MAX)));
-        let (&call, _) = before.next_back().filter(|(_, until)| time <= **until)?;
-        (other != thread).then_some((other, call))
-    };
-    let mut found = calls.iter().filter_map(of_thread);
-    let (other, call) = found.next()?;
-    if found.next().is_some() {
-        return None;
+impl CallsWithoutExit {
+    /// Adds a call of a function on a thread: its entry with its number there, and its latest possible end.
+    pub(super) fn add(
+        &mut self,
+        thread: ThreadId,
+        func: FuncId,
+        call: (TimeNs, ExecIdx),
+        until: TimeNs,
+    ) {
+        let of_func = self.0.entry(func).or_default();
+        of_func.entry(thread).or_default().insert(call, until);
     }
-    calls.get_mut(&other)?.remove(&call);
-    Some((other, call.1))
+
+    /// Removes and returns the call that an exit of `thread` ends: the innermost one on the only other thread that has
+    /// such a call.
+    pub(super) fn take(
+        &mut self,
+        thread: ThreadId,
+        exit: StrayExit,
+    ) -> Option<(ThreadId, ExecIdx)> {
+        let of_func = self.0.get_mut(&exit.func)?;
+        let of_thread = |(&other, calls): (&ThreadId, &OfThread)| {
+            let mut before = calls.range(..=(exit.time, ExecIdx(u32::MAX)));
+            let (&call, _) = before
+                .next_back()
+                .filter(|(_, until)| exit.time <= **until)?;
+            (other != thread).then_some((other, call))
+        };
+        let mut found = of_func.iter().filter_map(of_thread);
+        let (other, call) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        of_func.get_mut(&other)?.remove(&call);
+        Some((other, call.1))
+    }
 }
 
 /// Returns the events from which a lane was built, with the steps of their entries, and the added ones, in order of

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use callgrove_source::Input;
 
-use crate::TauError;
+use crate::error::TauError;
 
 /// Size of the footer, in bytes.
 const FOOTER_BYTES: usize = 28;

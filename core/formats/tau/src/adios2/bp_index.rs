@@ -29,7 +29,7 @@ use super::bp5_records::{Bp5Step, Bp5Writers, RecordLayouts, u64_at};
 use super::stored_attributes::StoredAttributes;
 use super::stored_step::StoredStep;
 use super::{bp3_file, bp4_lists, descriptions};
-use crate::TauError;
+use crate::error::TauError;
 
 /// Size of the header, in bytes.
 const HEADER_BYTES: usize = 64;

@@ -41,6 +41,12 @@ impl OtherRanks {
         self.owners.iter().copied().collect()
     }
 
+    /// Returns whether the stream has rows or metadata of another rank than `own`.
+    pub(super) fn are_known(&self, own: Option<RankId>) -> bool {
+        let mut with_metadata = self.with_metadata.iter();
+        !self.owners.is_empty() || with_metadata.any(|rank| Some(*rank) != own)
+    }
+
     /// Returns the first of the other ranks.
     pub(super) fn first(&self) -> Option<RowOwner> {
         self.owners.first().copied()

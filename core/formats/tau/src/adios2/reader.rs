@@ -14,7 +14,8 @@ use super::other_ranks::RowOwner;
 use super::run_clock::RunClock;
 use super::step::{StepPlace, StepReader};
 use super::stream::{BeginResult, BpStream, writer_died};
-use crate::{LiveOptions, TauError};
+use crate::error::TauError;
+use crate::live_options::LiveOptions;
 
 /// One rank's stream of TAU.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ impl TauSource {
         if let Some((program, rank)) = rank {
             self.reader.select(RowOwner { program, rank });
         }
+    }
+
+    /// Returns whether the steps so far have rows or metadata of other ranks.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.reader.others.are_known(self.reader.rank)
     }
 
     /// Sets a time of the run, from [`EventStream::late_clock`] of another reader, before the first step.
@@ -221,7 +227,7 @@ mod tests {
 
     use super::super::writer::{TauStep, TauWriter, WriterEngine, begin_step, put};
     use super::*;
-    use crate::TauFormat;
+    use crate::format::TauFormat;
 
     /// Reads a stream to its end or its first error, and returns the results as text, step by step.
     fn read_as_text(mut source: TauSource) -> Vec<String> {

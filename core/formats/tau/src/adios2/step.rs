@@ -14,7 +14,7 @@ use super::run_clock::RunClock;
 use super::schema::{AnnouncedNames, Counts};
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
-use crate::TauError;
+use crate::error::TauError;
 use callgrove_source::rank_in_name;
 
 /// Largest ratio of the size of rows to that of the data file. A larger count of rows is damaged, even if rows compress

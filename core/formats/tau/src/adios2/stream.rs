@@ -15,7 +15,8 @@ use super::bp_index::BpIndex;
 use super::colliding_writers::library_for;
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
-use crate::{LiveEngine, LiveOptions, TauError};
+use crate::error::TauError;
+use crate::live_options::{LiveEngine, LiveOptions};
 
 /// The name under which TAU's plugin declares its stream.
 pub(super) const IO_NAME: &str = "TAU trace data";
@@ -359,11 +360,27 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
             }
         }
         if start.elapsed() >= timeout {
-            let missing = || format!("there is no {}", contact.display());
-            let reason = dead.map_or_else(missing, |(_, why)| why.to_string());
-            return Err(no_writer(path, timeout, &reason));
+            return Err(no_writer(
+                path,
+                timeout,
+                silence(&contact, dead.map(|it| it.1)),
+            ));
         }
         thread::sleep(FILE_POLL_INTERVAL);
+    }
+}
+
+/// Returns why no writer answered: `dead` is the error of ADIOS2 of the newest contact file.
+fn silence(contact: &Path, dead: Option<Adios2Error>) -> String {
+    match dead {
+        None => format!("there is no {}", contact.display()),
+        // The code of a failed call gives no reason: ADIOS2 prints that itself.
+        Some(Adios2Error::Call { .. }) => format!(
+            "{} is there, but its writer does not answer: the file may be left from a run that has ended, so remove \
+             it, or its writer may use another release of ADIOS2, so let CALLGROVE_ADIOS2 name that one",
+            contact.display()
+        ),
+        Some(error) => error.to_string(),
     }
 }
 
@@ -388,9 +405,9 @@ fn open_sst_now(path: &Path, contact: &Path, library: &Library) -> Result<StepOr
     })
 }
 
-fn no_writer(path: &Path, timeout: Duration, reason: &str) -> TauError {
+fn no_writer(path: &Path, timeout: Duration, reason: String) -> TauError {
     let error = SourceError::NoWriter {
-        reason: format!("{reason}; it must use the same release of ADIOS2"),
+        reason,
         seconds: timeout.as_secs_f32(),
         path: path.to_owned(),
     };
@@ -409,7 +426,7 @@ fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TauError> {
             Err(error) => return Err(error),
         };
         if start.elapsed() >= timeout {
-            return Err(no_writer(path, timeout, &error.to_string()));
+            return Err(no_writer(path, timeout, error.to_string()));
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }

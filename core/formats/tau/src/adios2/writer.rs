@@ -8,7 +8,7 @@ use callgrove_adios2_sys::{
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, FUNC_COLUMNS};
 use super::stream::IO_NAME;
-use crate::TauError;
+use crate::error::TauError;
 
 /// The names of the event types, by the index that rows state.
 pub const EVENT_TYPES: [&str; 4] = ["ENTRY", "EXIT", "SEND", "RECV"];

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
-use crate::adios2::{BeginResult, BpStream, write_error};
-use crate::{TauError, WriterEngine};
+use crate::adios2::{BeginResult, BpStream, WriterEngine, write_error};
+use crate::error::TauError;
 use callgrove_source::rank_in_name;
 use copy::Copier;
 use replay_clock::ReplayClock;

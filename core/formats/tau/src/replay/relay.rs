@@ -14,8 +14,9 @@ use callgrove_model::{Progress, RankId, WarningKind, Warnings};
 
 use super::copy::Copier;
 use super::{POLL_INTERVAL, QUEUE_LEN};
-use crate::adios2::{BeginResult, BpStream, write_error};
-use crate::{LiveEngine, LiveOptions, TauError, WriterEngine};
+use crate::adios2::{BeginResult, BpStream, WriterEngine, write_error};
+use crate::error::TauError;
+use crate::live_options::{LiveEngine, LiveOptions};
 use callgrove_source::rank_in_name;
 
 /// The options of a relay.
