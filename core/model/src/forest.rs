@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::executions::Executions;
 use crate::id::{
-    ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, ThreadId, TreeCode, TreeIdx,
+    ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, ThreadId, TreeCode, TreeIdx,
 };
 use crate::lane::Lane;
 use crate::names::{FunctionName, FunctionPattern};
@@ -312,7 +312,7 @@ impl Forest {
 }
 
 fn number_per_rank(trace: &Trace, roots: Vec<ExecRef>) -> Vec<TreeRef> {
-    let order = |root: &ExecRef| -> (ProgramId, crate::RankId, TimeNs, ThreadId, LaneIdx, ExecIdx) {
+    let order = |root: &ExecRef| -> (ProgramId, RankId, TimeNs, ThreadId, LaneIdx, ExecIdx) {
         let lane = trace.lane(root.lane);
         let entry = lane.executions.entry[root.exec.index()];
         (

@@ -17,8 +17,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 use tower::service_fn;
 
-use crate::Credential;
-use crate::credential::owner_of_server;
+use crate::credential::{Credential, owner_of_server};
 use crate::listener_owner::ListenerOwner;
 
 /// Time between keep-alive pings.

@@ -17,7 +17,8 @@ fn check(modules: &Modules) -> Vec<Finding> {
     let Some(facade) = modules.get(&Vec::new()) else {
         return Vec::new();
     };
-    let passed_on = |name: &String| facade.names.get(name);
+    let is_module = |name: &String| modules.contains_key(std::slice::from_ref(name));
+    let passed_on = |name: &String| facade.names.get(name).filter(|_| !is_module(name));
     let inner = modules.iter().filter(|(path, _)| !path.is_empty());
     inner
         .flat_map(|(_, module)| {

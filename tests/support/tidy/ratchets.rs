@@ -37,8 +37,8 @@ const RATCHETS: &[Ratchet] = &[
     },
     Ratchet {
         what: "lines of code of a crate, without tests",
-        // app/cli, and app/session after it.
-        limit: 5_909,
+        // core/ad, and app/query after it.
+        limit: 5_459,
         remedy: "split it by subjects",
         measure: largest_crate,
     },
