@@ -140,7 +140,7 @@ impl LabelSet {
 
     /// Returns the labels by tree index, shape `[n_trees]`; labels of executions that are not trees of the forest
     /// are omitted. If a tree is labelled both as a tree and as a record, the record's label is the
-    /// newer one ([`crate::Command::SetLabel`] removes it) and takes precedence.
+    /// newer one ([`crate::Edit::SetLabels`] removes it) and takes precedence.
     pub fn by_tree(&self, forest: &Forest) -> Vec<Option<Label>> {
         by_tree(forest, |key| self.get(key))
     }
