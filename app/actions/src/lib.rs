@@ -7,7 +7,7 @@
 //! focus           the focused tree
 //! latest_answer   the newest answer to a view's query
 //! actions         the table of all actions, by which menus and palette are made
-//! keymap          the keys of the actions
+//! user_keys       keys that the user has changed
 //! view, …         names of views, layouts, tables and files
 //! ```
 
@@ -16,18 +16,18 @@ pub mod context;
 mod export_texts;
 mod file_purpose;
 pub mod focus;
-mod keymap;
 pub mod latest_answer;
 mod layout_name;
 mod picture_view;
+mod user_keys;
 mod view;
 mod window_table;
 
 pub use actions::{ACTIONS, Action, Entry, Menu};
 pub use export_texts::ExportTexts;
 pub use file_purpose::{FilePurpose, ReportScope};
-pub use keymap::{KeyMap, any_pressed};
 pub use layout_name::LayoutName;
 pub use picture_view::PictureView;
+pub use user_keys::{KeyMap, any_pressed};
 pub use view::View;
 pub use window_table::WindowTable;

@@ -193,8 +193,8 @@ pub struct AnalyzeArgs {
     /// Features that the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub mode: Mode,
-    /// Share of the executions called abnormal that may be false alarms, above 0 below 1: 0.1 accepts about 1 false
-    /// alarm in 10 [default: 0.1; in paper mode NU alone decides]
+    /// Accepted share of false alarms among the executions called abnormal, above 0 and below 1: 0.1 accepts about 1
+    /// false alarm in 10 [default: 0.1; in paper mode NU alone decides]
     #[arg(long, value_name = "SHARE", conflicts_with = "model")]
     pub false_alarms: Option<f64>,
     /// Expected share of outliers among executions that look normal, above 0 up to 1 [default: 0.01, in paper mode

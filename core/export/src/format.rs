@@ -40,7 +40,7 @@ impl SinkFormat {
         }
     }
 
-    /// Returns the format of a file by the extension of its name; `None` if it has another one.
+    /// Returns the format of a file by the extension of its name; `None` without a known extension.
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, extension) = name.rsplit_once('.')?;
         let is_of = |format: &Self| {

@@ -290,7 +290,7 @@ impl ColumnValues {
 /// Returns the nearest floating-point number.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a column of numbers has 53 bits of precision"
+    reason = "a column of floating-point numbers has 53 bits of precision"
 )]
 fn float(integer: i64) -> f64 {
     integer as f64
@@ -327,7 +327,7 @@ fn schema(name: &str, columns: &[TableColumn]) -> std::result::Result<TypePtr, P
     Ok(Arc::new(schema))
 }
 
-/// Returns the error of the output itself, if it is one.
+/// Returns an error of the output itself as it is, and any other error wrapped.
 fn output_error(error: ParquetError) -> Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<Error>() {

@@ -6,7 +6,7 @@ use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, Th
 use callgrove_trends::TimeWindow;
 use serde::{Deserialize, Serialize};
 
-/// The key of a stall summary: program, I/O step, rank. The order puts the oldest steps first.
+/// The key of a stall summary: program, I/O step, rank.
 pub type StallSummaryKey = (ProgramId, StepId, RankId);
 
 /// The stalls of one I/O step of one rank, and the messages around them.
@@ -122,21 +122,20 @@ pub fn bound_stall_summaries(
         };
         weight -= summary.weight();
     }
-    let num_own = stall_summaries
-        .values()
-        .map(|summary| summary.own_times.len());
-    let mut num_own: usize = num_own.sum();
-    if num_own <= limit {
+    let mut num_own_times: usize = (stall_summaries.values())
+        .map(|summary| summary.own_times.len())
+        .sum();
+    if num_own_times <= limit {
         return;
     }
     let mut oldest: Vec<StallSummaryKey> = stall_summaries.keys().copied().collect();
     oldest.sort_unstable_by_key(|key| (key.1, key.0, key.2));
     for key in oldest {
-        if num_own <= limit {
+        if num_own_times <= limit {
             break;
         }
         if let Some(summary) = stall_summaries.get_mut(&key) {
-            num_own -= std::mem::take(&mut summary.own_times).len();
+            num_own_times -= std::mem::take(&mut summary.own_times).len();
         }
     }
     stall_summaries.retain(|_, summary| !summary.is_empty());

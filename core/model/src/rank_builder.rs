@@ -7,7 +7,7 @@ use crate::call_stack::{CallStackBuilder, move_exits, pair_moved_exits, top};
 use crate::event::{CommEvents, CounterEvents, FuncEvent, FuncEvents, StepBatch};
 use crate::executions::Executions;
 use crate::id::{CounterId, ExecIdx, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId};
-use crate::lane_events::{Comms, Counters, WaitingEvents};
+use crate::lane_events::{Comms, Counters, PendingEvents};
 use crate::metadata::Metadata;
 use crate::names::NameTable;
 use crate::open_calls::{EndedCall, OpenCalls};
@@ -61,7 +61,7 @@ pub struct RankTrace {
 #[derive(Debug)]
 struct LaneBuilder {
     stack: CallStackBuilder,
-    waiting: WaitingEvents,
+    waiting: PendingEvents,
     /// The newest step with events, and whether the tracer wrote when it ended.
     step: Option<(StepId, bool)>,
     /// The boundaries between consecutive steps at which the tracer wrote.
@@ -274,7 +274,7 @@ impl LaneBuilder {
     fn new(rank: RankId) -> Self {
         Self {
             stack: CallStackBuilder::new(rank),
-            waiting: WaitingEvents::default(),
+            waiting: PendingEvents::default(),
             step: None,
             ends: Vec::new(),
         }

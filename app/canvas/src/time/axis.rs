@@ -64,7 +64,7 @@ pub fn utc_clock(time: TimeNs, step_ns: i64) -> String {
     )
 }
 
-/// Returns the largest power of ten nanoseconds within a pixel.
+/// Returns the largest power of ten, in nanoseconds, that is at most a pixel; at least 1.
 pub(crate) fn step_of_pixel(pixel_ns: f64) -> i64 {
     let mut step_ns = 1;
     while step_ns as f64 * 10.0 <= pixel_ns {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::event::{FuncEvent, FuncEventKind};
 use crate::executions::{BegunCall, Executions};
 use crate::id::{ExecIdx, NonMaxIdx, RankId, StepId};
-use crate::lane_events::{Comms, Counters, WaitingEvents};
+use crate::lane_events::{Comms, Counters, PendingEvents};
 use crate::open_calls::{EndedCall, OpenCalls, StrayExit};
 use crate::time::TimeNs;
 use crate::tracer_write::LaneEvent;
@@ -99,12 +99,12 @@ impl CallStackBuilder {
     }
 
     /// Assigns the messages and counter samples after the newest function event to the innermost open call.
-    pub(crate) fn assign_rest(&self, waiting: &mut WaitingEvents) {
+    pub(crate) fn assign_rest(&self, waiting: &mut PendingEvents) {
         waiting.assign_rest(top(&self.open));
     }
 
     /// Processes the messages and counter samples whose execution is known.
-    pub(crate) fn take_assigned(&mut self, waiting: &mut WaitingEvents) {
+    pub(crate) fn take_assigned(&mut self, waiting: &mut PendingEvents) {
         waiting.move_assigned(&mut self.comms, &mut self.counters);
     }
 

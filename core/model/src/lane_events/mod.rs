@@ -2,8 +2,8 @@
 
 mod comms;
 mod counters;
-mod waiting;
+mod pending;
 
 pub use comms::{CommRef, Comms};
 pub use counters::Counters;
-pub(crate) use waiting::WaitingEvents;
+pub(crate) use pending::PendingEvents;

@@ -13,6 +13,7 @@
 //! | the reasons, for display | [`ByDesign`] |
 //! | rarity of an excess in normal trees | [`NullTail`], for another run [`NormalRanks`] |
 //! | p-values that are discoveries | [`discoveries`] |
+//! | the decision about all trees | [`TreeEvidence::decide`] |
 //! | effect of labels on the trees around them | [`LabelReach`] |
 //!
 //! Everything is deterministic: sums have a fixed order, and parts that run in parallel are independent.

@@ -4,7 +4,7 @@ use callgrove_actions::context::ViewContext;
 use callgrove_model::thousands;
 use egui::{CollapsingHeader, ComboBox, Key, RichText, TextEdit, Ui};
 
-use super::listing::{CandidateFilter, CandidateOrder};
+use super::filter_and_order::{CandidateFilter, CandidateOrder};
 use super::state::CandidatesState;
 
 /// Size of a pane, in points, below which the choices are folded behind one line.

@@ -2,7 +2,7 @@
 
 mod card;
 mod controls;
-mod listing;
+mod filter_and_order;
 mod mini_tree;
 mod state;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use egui::{Rect, ScrollArea, Ui};
 
 use card::CARD_HEIGHT;
 use controls::controls_ui;
-pub use listing::{CandidateFilter, CandidateOrder};
+pub use filter_and_order::{CandidateFilter, CandidateOrder};
 pub use state::{CandidatesState, Step};
 
 /// Draws the list and handles clicks on cards and buttons.

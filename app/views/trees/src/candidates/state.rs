@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Analysis, Command, Detection, Label, LabelSet, Selection, Snapshot};
 
-use super::listing::CandidateListing;
+use super::filter_and_order::CandidateListing;
 use super::mini_tree::MiniTrees;
 
 /// Filter, search and the resulting list.

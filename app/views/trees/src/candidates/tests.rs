@@ -16,7 +16,7 @@ use egui::{Key, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
-use super::listing::{CandidateFilter, CandidateOrder};
+use super::filter_and_order::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 
 fn state(snapshot: &Snapshot) -> CandidatesState {

@@ -8,9 +8,9 @@ use crate::id::NonMaxIdx;
 use crate::lane_events::{Comms, Counters};
 use crate::time::TimeNs;
 
-/// Waiting messages and counter samples, in order of time; at equal times later arrivals come last.
+/// Pending messages and counter samples, in order of time; at equal times later arrivals come last.
 #[derive(Debug)]
-pub(crate) struct WaitingEvents {
+pub(crate) struct PendingEvents {
     comms: Comms,
     counters: Counters,
     /// Number of events at the beginning whose execution is known.
@@ -20,7 +20,7 @@ pub(crate) struct WaitingEvents {
     from: TimeNs,
 }
 
-impl Default for WaitingEvents {
+impl Default for PendingEvents {
     fn default() -> Self {
         Self {
             comms: Comms::default(),
@@ -32,7 +32,7 @@ impl Default for WaitingEvents {
     }
 }
 
-impl WaitingEvents {
+impl PendingEvents {
     /// Returns the memory of rows that were reserved and are not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.comms.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! The keys of all actions: those of the table, unless the user has changed them.
+//! Keys of actions that the user has changed. The default keys are in the table of `actions.rs`.
 
 use std::collections::BTreeMap;
 
