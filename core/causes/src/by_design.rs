@@ -72,8 +72,8 @@ fn waited_for(
 ) -> Option<WaitFor> {
     let it = released[operation.lane.index()][operation.at];
     let by = it.by?;
-    if by.kind == WaitKind::WaitForDevice {
-        // The host waits for a device by design: the device exists to do its work.
+    if matches!(by.kind, WaitKind::WaitForDevice | WaitKind::WaitForThread) {
+        // The host waits for a device, or a thread for another one, by design: these exist to do its work.
         return None;
     }
     let peer = by.peer;

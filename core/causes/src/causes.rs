@@ -24,6 +24,7 @@ use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
 use super::segments::{OperationRef, Segments};
 use super::stall;
+use super::thread_waits::add_thread_waits;
 use super::usual::ExcessSource;
 use super::wait_states::{call_path, collectives, wait_states};
 
@@ -90,7 +91,10 @@ impl Causes {
         } else {
             Clocks::estimate(trace)
         };
-        let segments = Segments::new(trace, &clocks, &kinds);
+        let mut segments = Segments::new(trace, &clocks, &kinds);
+        if !is_excerpt {
+            add_thread_waits(&mut segments);
+        }
         progress.at(0.2)?;
         let partners = Partners::new(trace, &clocks, &segments);
         let meetings = if is_excerpt {

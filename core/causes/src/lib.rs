@@ -65,6 +65,7 @@ mod release;
 mod replay;
 mod segments;
 mod stall;
+mod thread_waits;
 mod usual;
 mod wait_names;
 mod wait_states;

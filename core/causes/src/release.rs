@@ -192,6 +192,13 @@ impl Find<'_> {
         match operation.kind {
             OperationKind::Idle => self.of_idle(it, operation, &mut each),
             OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
+            OperationKind::Thread(peer) => each(Release {
+                peer,
+                state: PeerState::Now,
+                time: operation.end,
+                kind: WaitKind::WaitForThread,
+                row: None,
+            }),
             OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
         }
         self.of_messages(it, operation, &mut each);

@@ -92,12 +92,16 @@ pub(super) fn replay(
             by_design: Vec::new(),
         },
     };
-    let mut order: Vec<(TimeNs, TimeNs, OperationRef)> = segments
+    // A wait for another thread ends with the operation that it waits for, which comes before it.
+    let mut order: Vec<(TimeNs, bool, TimeNs, OperationRef)> = segments
         .operations()
-        .map(|(it, operation)| (operation.end, operation.start, it))
+        .map(|(it, operation)| {
+            let is_thread = matches!(operation.kind, OperationKind::Thread(_));
+            (operation.end, is_thread, operation.start, it)
+        })
         .collect();
     order.sort_unstable();
-    for (_, _, it) in order {
+    for (.., it) in order {
         replay.pass(it);
     }
     replay.found
@@ -364,7 +368,8 @@ impl Replay<'_> {
                 self.has_no_messages || self.is_excerpt
             }
             OperationKind::Call(CallKind::ThreadSync | CallKind::DeviceSync)
-            | OperationKind::Idle => false,
+            | OperationKind::Idle
+            | OperationKind::Thread(_) => false,
             OperationKind::Call(_) => self.is_excerpt,
         };
         let is_sure = may_be_any && (self.has_no_messages || is_met);

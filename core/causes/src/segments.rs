@@ -55,6 +55,18 @@ pub(super) enum OperationKind {
     Call(CallKind),
     /// A thread or stream is idle until the first thread of its rank gives it work.
     Idle,
+    /// A thread waits for an operation of another thread of its rank, which its calls do not show.
+    Thread(LaneIdx),
+}
+
+/// The part of a visit of a place that a gap is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum GapPart {
+    Whole,
+    /// Before the operation of another thread that the visit waits for.
+    BeforeWait,
+    /// After it.
+    AfterWait,
 }
 
 /// The outermost call that can wait, with everything called in it; or an idle time. Times are on the common clock.
@@ -98,6 +110,7 @@ struct Place {
     before: Option<FuncId>,
     next: FuncId,
     next_enters: bool,
+    part: GapPart,
 }
 
 /// Call paths and places of a run, numbered in order of appearance.
@@ -107,8 +120,7 @@ pub(super) struct Places {
     numbers: HashMap<Place, u32>,
     /// The function of each path and the path of its caller; the first path is the empty one.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
-    /// The path of each place.
-    path_of_place: Vec<PathIdx>,
+    of_place: Vec<Place>,
 }
 
 impl Places {
@@ -129,17 +141,23 @@ impl Places {
     }
 
     fn place(&mut self, place: Place) -> u32 {
-        let next = number(self.path_of_place.len());
+        let next = number(self.of_place.len());
         let known = *self.numbers.entry(place).or_insert(next);
         if known == next {
-            self.path_of_place.push(place.path);
+            self.of_place.push(place);
         }
         known
     }
 
+    /// Returns the place of a part of the visits of a place.
+    pub(super) fn part(&mut self, place: u32, part: GapPart) -> u32 {
+        let whole = self.of_place[index(place)];
+        self.place(Place { part, ..whole })
+    }
+
     /// Returns the number of places.
     pub(super) fn len(&self) -> usize {
-        self.path_of_place.len()
+        self.of_place.len()
     }
 
     /// Returns the number of paths.
@@ -149,7 +167,7 @@ impl Places {
 
     /// Returns the call path of a place.
     pub(super) fn path_of(&self, place: u32) -> PathIdx {
-        self.path_of_place[index(place)]
+        self.of_place[index(place)].path
     }
 
     /// Returns the innermost function of a path.
@@ -400,6 +418,7 @@ impl<'a> Walk<'a> {
                 before: self.before,
                 next,
                 next_enters,
+                part: GapPart::Whole,
             };
             let gap = Gap {
                 start: last,

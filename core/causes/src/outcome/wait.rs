@@ -28,6 +28,8 @@ pub enum WaitKind {
     WaitForWork,
     /// The host waited for its device.
     WaitForDevice,
+    /// A thread waited for an operation of another thread of its rank.
+    WaitForThread,
     /// There was no wait: the lane itself was late.
     OwnDelay,
 }
@@ -43,6 +45,7 @@ impl fmt::Display for WaitKind {
             Self::WaitAtBarrier => "wait_at_barrier",
             Self::WaitForWork => "wait_for_work",
             Self::WaitForDevice => "wait_for_device",
+            Self::WaitForThread => "wait_for_thread",
             Self::OwnDelay => "own_delay",
         })
     }

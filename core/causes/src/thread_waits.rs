@@ -1,0 +1,296 @@
+//! Waits of a thread for an operation of another thread of its rank, which its own calls do not show.
+//!
+//! A main thread that waits for a collective on a pool thread is in no call that can wait: its time seems to be own
+//! work. Such a place in the program is learned from all its visits. They end where an operation of another thread of
+//! the same rank ends, while the end of computation that merely overlaps with communication has nothing to do with it.
+//! The visit becomes own work until the operation begins, the wait, and own work after it: a thread that is late to
+//! begin the operation, or to wake up, is late by itself.
+//!
+//! The range of an operation can end after its waiter has gone on, since the tracer closes it late; such an operation
+//! ends with the wait for it.
+
+use std::ops::Range;
+
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+
+use super::call_kind::CallKind;
+use super::segments::{
+    Gap, GapPart, LaneSegments, Operation, OperationKind, OperationRef, Places, Segments, index,
+    number,
+};
+use super::usual::MIN_WORK;
+
+/// Share of the time of a place, in percent, that is in visits which end with an operation of another thread: chosen
+/// on jobs of PyTorch. With 80, one place in ten is missed on a host that is busy; computation that overlaps with
+/// communication reaches 30.
+const MIN_PERCENT: i64 = 60;
+/// Divisor of the number of visits: the longest tenth counts as its shortest, so that a few stops cannot decide.
+const LONGEST: usize = 10;
+/// Minimum number of visits of a place, over all ranks.
+const MIN_VISITS: usize = 6;
+/// Distance up to which the ends of a visit and an operation agree in any case: threads wake up late.
+const WAKE_UP: DurationNs = DurationNs::from_us(200);
+/// Divisor of a visit: an operation may end later than its waiter by at most a quarter of the visit.
+const LATE_STAMP: i64 = 4;
+/// Part of a visit, in percent, that may follow the operation: on a busy host a thread wakes up late.
+const MAX_TAIL_PERCENT: i64 = 40;
+/// Minimum part of a visit, in percent, during which the operation runs.
+const MIN_OVERLAP_PERCENT: i64 = 30;
+
+/// An operation that a visit may have waited for.
+#[derive(Clone, Copy, Debug)]
+struct Match {
+    operation: OperationRef,
+    start: TimeNs,
+    end: TimeNs,
+}
+
+/// The visits of a place.
+#[derive(Clone, Default)]
+struct PlaceVisits {
+    /// Durations in nanoseconds of the visits that end with an operation of another thread, and of the others.
+    waiting_ns: Vec<i64>,
+    other_ns: Vec<i64>,
+}
+
+impl PlaceVisits {
+    /// Returns whether the place is a wait for other threads.
+    fn is_wait(&self) -> bool {
+        let num_visits = self.waiting_ns.len() + self.other_ns.len();
+        if num_visits < MIN_VISITS {
+            return false;
+        }
+        let mut all: Vec<i64> = self
+            .waiting_ns
+            .iter()
+            .chain(&self.other_ns)
+            .copied()
+            .collect();
+        let rank = num_visits - 1 - num_visits / LONGEST;
+        let most = *all.select_nth_unstable(rank).1;
+        let sum = |of: &[i64]| of.iter().map(|it| i128::from(*it.min(&most))).sum::<i128>();
+        let (waiting, other) = (sum(&self.waiting_ns), sum(&self.other_ns));
+        waiting * 100 >= (waiting + other) * i128::from(MIN_PERCENT)
+    }
+}
+
+/// Finds the places where threads wait for operations of other threads of their rank, and makes these waits operations.
+/// Cost: O(n log n) in gaps, for ranks that communicate on several threads.
+pub(super) fn add_thread_waits(segments: &mut Segments) {
+    let communicating = communicating_lanes(segments);
+    let candidates: Vec<LaneIdx> = (0..segments.lanes.len())
+        .map(LaneIdx::from_index)
+        .filter(|&lane| has_others(segments, &communicating, lane))
+        .collect();
+    if candidates.is_empty() {
+        return;
+    }
+    let mut visits = vec![PlaceVisits::default(); segments.places.len()];
+    for &lane in &candidates {
+        let others = &communicating[segments.lane(lane).process];
+        for gap in segments.lane(lane).gaps.iter().filter(|it| is_long(it)) {
+            let of_place = &mut visits[index(gap.place)];
+            let waits = matched(segments, others, lane, gap).is_some();
+            let of_kind = if waits {
+                &mut of_place.waiting_ns
+            } else {
+                &mut of_place.other_ns
+            };
+            of_kind.push(gap.duration().0);
+        }
+    }
+    let is_wait: Vec<bool> = visits.iter().map(PlaceVisits::is_wait).collect();
+    if !is_wait.contains(&true) {
+        return;
+    }
+    let mut late_ends: Vec<(OperationRef, TimeNs)> = Vec::new();
+    let split: Vec<(LaneIdx, SplitLane)> = candidates
+        .iter()
+        .map(|&lane| {
+            let others = &communicating[segments.lane(lane).process];
+            let found = split_lane(segments, others, lane, &is_wait, &mut late_ends);
+            (lane, found)
+        })
+        .collect();
+    // Before the lanes are replaced, since that renumbers their operations.
+    for (it, end) in late_ends {
+        let operation = &mut segments.lanes[it.lane.index()].operations[it.at];
+        operation.end = operation.end.min(end);
+        operation.silence.end = operation.silence.end.min(end);
+    }
+    let mut places = std::mem::take(&mut segments.places);
+    for (lane, found) in split {
+        let old = std::mem::take(&mut segments.lanes[lane.index()]);
+        segments.lanes[lane.index()] = merged(old, found, &mut places);
+    }
+    segments.places = places;
+}
+
+/// Returns whether a gap is long enough to be an excess.
+fn is_long(gap: &Gap) -> bool {
+    gap.duration() > MIN_WORK
+}
+
+/// Returns whether an operation waits for other ranks.
+fn waits_for_ranks(operation: &Operation) -> bool {
+    let OperationKind::Call(kind) = operation.kind else {
+        return false;
+    };
+    kind.is_collective() || matches!(kind, CallKind::PointToPoint)
+}
+
+/// Returns the lanes of each process with operations that wait for other ranks.
+fn communicating_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
+    let mut lanes = vec![Vec::new(); segments.processes.len()];
+    for (at, lane) in segments.lanes.iter().enumerate() {
+        if !lane.is_device && lane.operations.iter().any(waits_for_ranks) {
+            lanes[lane.process].push(LaneIdx::from_index(at));
+        }
+    }
+    lanes
+}
+
+/// Returns whether a lane may wait for another one of its process that communicates.
+fn has_others(segments: &Segments, communicating: &[Vec<LaneIdx>], lane: LaneIdx) -> bool {
+    let it = segments.lane(lane);
+    let mut others = communicating[it.process].iter();
+    !it.is_device && others.any(|other| *other != lane)
+}
+
+/// Returns the operations of other lanes that run during a gap.
+fn during<'a>(
+    segments: &'a Segments,
+    others: &'a [LaneIdx],
+    lane: LaneIdx,
+    gap: &'a Gap,
+) -> impl Iterator<Item = Match> + 'a {
+    let others = others.iter().filter(move |other| **other != lane);
+    others.flat_map(move |&other| {
+        let operations = &segments.lane(other).operations;
+        let from = operations.partition_point(|it| it.end <= gap.start);
+        let here = operations[from..].iter().enumerate();
+        let here = here.take_while(|(_, it)| it.start < gap.end);
+        let here = here.filter(|(_, it)| waits_for_ranks(it));
+        here.map(move |(at, it)| Match {
+            operation: OperationRef {
+                lane: other,
+                at: from + at,
+            },
+            start: it.start,
+            end: it.end,
+        })
+    })
+}
+
+/// Returns the operation of another lane with whose end a gap ends.
+fn matched(segments: &Segments, others: &[LaneIdx], lane: LaneIdx, gap: &Gap) -> Option<Match> {
+    let whole = gap.duration();
+    let latest = gap.end + WAKE_UP.max(DurationNs(whole.0 / LATE_STAMP));
+    let earliest = gap.end + DurationNs(-WAKE_UP.0.max(percent(whole, MAX_TAIL_PERCENT)));
+    let is_match = |it: &Match| {
+        let overlap = it.end.min(gap.end).since(it.start.max(gap.start));
+        (earliest..=latest).contains(&it.end) && overlap.0 >= percent(whole, MIN_OVERLAP_PERCENT)
+    };
+    let found = during(segments, others, lane, gap).filter(is_match);
+    found.max_by_key(|it| (it.end, it.operation))
+}
+
+fn percent(whole: DurationNs, percent: i64) -> i64 {
+    whole.0 / 100 * percent
+}
+
+/// The parts into which waits split the gaps of a lane.
+#[derive(Default)]
+struct SplitLane {
+    gaps: Vec<(Gap, GapPart)>,
+    waits: Vec<Operation>,
+}
+
+/// Splits the gaps of a lane at places that are waits. Adds to `late_ends` the operations that end after their waiter.
+fn split_lane(
+    segments: &Segments,
+    others: &[LaneIdx],
+    lane: LaneIdx,
+    is_wait: &[bool],
+    late_ends: &mut Vec<(OperationRef, TimeNs)>,
+) -> SplitLane {
+    let mut found = SplitLane::default();
+    for gap in &segments.lane(lane).gaps {
+        if !is_wait[index(gap.place)] || !is_long(gap) {
+            found.gaps.push((*gap, GapPart::Whole));
+            continue;
+        }
+        let mut operations: Vec<Match> = during(segments, others, lane, gap).collect();
+        operations.sort_by_key(|it| (it.start, it.end, it.operation));
+        let mut at = gap.start;
+        let mut part = GapPart::BeforeWait;
+        for it in operations {
+            let (start, end) = (it.start.max(at), it.end.min(gap.end));
+            if end <= start {
+                continue;
+            }
+            if at < start {
+                found.gaps.push((
+                    Gap {
+                        start: at,
+                        end: start,
+                        ..*gap
+                    },
+                    part,
+                ));
+            }
+            found
+                .waits
+                .extend(wait(segments, gap, it.operation.lane, start..end));
+            if it.end > gap.end {
+                late_ends.push((it.operation, gap.end));
+            }
+            (at, part) = (end, GapPart::AfterWait);
+        }
+        if at < gap.end {
+            let part = if at == gap.start {
+                GapPart::Whole
+            } else {
+                part
+            };
+            found.gaps.push((Gap { start: at, ..*gap }, part));
+        }
+    }
+    found
+}
+
+/// Returns the operation that a part of a gap is.
+fn wait(segments: &Segments, gap: &Gap, peer: LaneIdx, time: Range<TimeNs>) -> Option<Operation> {
+    let path = segments.places.path_of(gap.place);
+    Some(Operation {
+        start: time.start,
+        end: time.end,
+        call: gap.call,
+        func: segments.places.func(path)?,
+        path,
+        kind: OperationKind::Thread(peer),
+        silence: time,
+        rows: 0..0,
+    })
+}
+
+/// Returns a lane with its gaps split, and with the waits between them.
+fn merged(old: LaneSegments, found: SplitLane, places: &mut Places) -> LaneSegments {
+    let mut operations = old.operations;
+    operations.extend(found.waits);
+    operations.sort_by_key(|it| (it.start, it.end));
+    let gaps = found.gaps.into_iter().map(|(gap, part)| {
+        let before = operations.partition_point(|it| it.start < gap.start);
+        Gap {
+            place: places.part(gap.place, part),
+            operations_before: number(before),
+            ..gap
+        }
+    });
+    LaneSegments {
+        gaps: gaps.collect(),
+        operations,
+        is_device: old.is_device,
+        process: old.process,
+    }
+}
