@@ -83,6 +83,8 @@ pub(super) struct DelayRoot {
     /// Lead of this root over the second most likely one.
     pub(super) margin: Option<DurationNs>,
     pub(super) kind: CauseKind,
+    /// Maximum confidence in its rank, in percent, given the other delays of the run.
+    pub(super) max_percent: u8,
 }
 
 impl DelayRoot {
@@ -114,6 +116,7 @@ impl DelayRoot {
             next_best: None,
             margin: None,
             kind: CauseKind::Unknown,
+            max_percent: 100,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, TimeNs};
 
-use super::busy_host::{busy_times, ranks_of_hosts};
+use super::background::Background;
 use super::clock::Clocks;
 use super::delay_root::DelayRoot;
 use super::meetings::{Meetings, TIE};
@@ -18,17 +18,6 @@ const SPREAD_GAPS: u32 = 3;
 const SPREAD_PERCENT: i64 = 70;
 /// Minimum delay of an incident.
 pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
-/// Minimum number of such delays with which a rank has them often.
-const MIN_FREQUENT: usize = 8;
-/// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
-const FEW_RANKS: usize = 4;
-/// Maximum cost of noise, as a multiple of the usual cost of such delays, and of its own amount.
-const NOISE_FACTOR: i64 = 6;
-/// Share of a host's delay, in percent, above which a delay is not caused by the host.
-const DOMINANT_PERCENT: i64 = 40;
-/// Minimum number of ranks of a host that must be late at once for the host to be the cause; half of its ranks must
-/// be, too.
-const MIN_RANKS: usize = 3;
 /// Divisor of the larger delay's cost: a delay within it that costs less than a tenth may belong to it.
 const SMALL_COST: i64 = 10;
 /// Divisor of the larger delay's length: such a delay belongs to it if it is in the library, or shorter than a
@@ -64,8 +53,6 @@ struct Grouping<'a> {
     segments: &'a Segments,
     clocks: &'a Clocks,
     roots: &'a [DelayRoot],
-    /// The ranks of each host.
-    ranks: Vec<BTreeSet<usize>>,
 }
 
 /// Assigns every root its kind, and groups those of at least a millisecond. In an excerpt there are no usual
@@ -79,36 +66,22 @@ pub(super) fn group(
     for root in roots.iter_mut().filter(|it| it.attributed_to.is_none()) {
         root.kind = kind(segments, root);
     }
-    let busy = busy_times(segments, clocks, roots);
-    let mut is_taken = vec![false; roots.len()];
-    for &it in busy.iter().flat_map(|it| &it.roots) {
-        is_taken[it] = true;
+    let mut sorted = Sorted::default();
+    let background = (!is_excerpt).then(|| Background::new(segments, clocks, roots));
+    for it in 0..roots.len() {
+        if roots[it].attributed_to.is_none() && roots[it].amount >= MIN_DELAY {
+            sorted.add(it, &mut roots[it], background.as_ref());
+        }
     }
     let grouping = Grouping {
         segments,
         clocks,
         roots,
-        ranks: ranks_of_hosts(segments, clocks),
     };
-    let mut large: Vec<usize> = (0..roots.len())
-        .filter(|&it| {
-            roots[it].attributed_to.is_none() && !is_taken[it] && roots[it].amount >= MIN_DELAY
-        })
-        .collect();
-    let noise = if is_excerpt {
-        Vec::new()
-    } else {
-        grouping.noise(&large)
-    };
-    large.retain(|it| noise.binary_search(it).is_err());
-    let mut clusters = grouping.group_large(large);
-    clusters.extend(busy.into_iter().map(|it| Cluster {
-        start: it.start,
-        end: it.end,
-        ..grouping.cluster(CauseKind::BusyHost, it.roots)
-    }));
-    if !noise.is_empty() {
-        clusters.push(grouping.recurrent(CauseKind::Noise, noise));
+    let mut clusters = grouping.group_large(sorted.own);
+    clusters.extend(grouping.busy_hosts(sorted.of_hosts));
+    if !sorted.noise.is_empty() {
+        clusters.push(grouping.recurrent(CauseKind::Noise, sorted.noise));
     }
     for cluster in &clusters {
         if matches!(cluster.kind, CauseKind::BusyHost | CauseKind::Noise) {
@@ -137,7 +110,57 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
     }
 }
 
+/// The delays of a run, as indices into the roots.
+#[derive(Default)]
+struct Sorted {
+    /// Those of a rank.
+    own: Vec<usize>,
+    /// Those of a host.
+    of_hosts: Vec<usize>,
+    /// Those that the run has all the time.
+    noise: Vec<usize>,
+}
+
+impl Sorted {
+    fn add(&mut self, it: usize, root: &mut DelayRoot, background: Option<&Background>) {
+        let is_of_ranks = matches!(root.kind, CauseKind::Stalled | CauseKind::Slow);
+        let Some(background) = background.filter(|_| is_of_ranks) else {
+            self.own.push(it);
+            return;
+        };
+        let compared = background.of(it);
+        if compared.is_of_host && background.is_exceeded(root.amount) {
+            self.of_hosts.push(it);
+        } else if background.is_exceeded(compared.own) {
+            root.max_percent = background.percent(compared);
+            self.own.push(it);
+        } else {
+            self.noise.push(it);
+        }
+    }
+}
+
 impl Grouping<'_> {
+    /// Returns the incidents of hosts: delays of one host that overlap.
+    fn busy_hosts(&self, mut of_hosts: Vec<usize>) -> Vec<Cluster> {
+        of_hosts.sort_by_key(|&it| (self.host(it), self.roots[it].start, it));
+        let mut found: Vec<(usize, TimeNs, Vec<usize>)> = Vec::new();
+        for it in of_hosts {
+            let (host, root) = (self.host(it), &self.roots[it]);
+            match found.last_mut() {
+                Some((of, end, roots)) if *of == host && root.start < *end + JOINED => {
+                    *end = root.end.max(*end);
+                    roots.push(it);
+                }
+                _ => found.push((host, root.end, vec![it])),
+            }
+        }
+        let found = found.into_iter();
+        found
+            .map(|(.., roots)| self.cluster(CauseKind::BusyHost, roots))
+            .collect()
+    }
+
     fn cost(&self, it: usize) -> DurationNs {
         self.roots[it].total_cost()
     }
@@ -148,44 +171,6 @@ impl Grouping<'_> {
 
     fn host(&self, it: usize) -> usize {
         self.clocks.host_of(self.roots[it].lane)
-    }
-
-    /// Returns the roots that resemble delays every rank has often, ascending. Frequent delays of one rank are not
-    /// noise, nor are those that all wait for.
-    fn noise(&self, large: &[usize]) -> Vec<usize> {
-        let mut costs: BTreeMap<usize, Vec<DurationNs>> = BTreeMap::new();
-        for &it in large {
-            if self.roots[it].kind != CauseKind::TracerWrite {
-                costs
-                    .entry(self.process(it))
-                    .or_default()
-                    .push(self.cost(it));
-            }
-        }
-        let middle = |costs: &mut Vec<DurationNs>| {
-            costs.sort_unstable();
-            costs[costs.len() / 2]
-        };
-        let processes = 0..self.segments.processes.len();
-        let mut usual: Vec<DurationNs> = processes
-            .map(|process| match costs.get_mut(&process) {
-                Some(costs) if costs.len() >= MIN_FREQUENT => middle(costs),
-                _ => DurationNs::ZERO,
-            })
-            .collect();
-        if usual.is_empty() {
-            return Vec::new();
-        }
-        usual.sort_unstable();
-        let usual = usual[usual.len() / FEW_RANKS];
-        let most = DurationNs(usual.0.saturating_mul(NOISE_FACTOR));
-        let is_noise = |it: &usize| {
-            let root = &self.roots[*it];
-            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
-                && self.cost(*it) < most
-                && root.cost.0 < root.amount.0.saturating_mul(NOISE_FACTOR)
-        };
-        large.iter().copied().filter(is_noise).collect()
     }
 
     /// Groups roots by time, then by the explanation of the group.
@@ -206,19 +191,17 @@ impl Grouping<'_> {
             self.explain(overlapping, &mut clusters, &mut writes);
             rest = after;
         }
-        let mut clusters = self.join_busy(clusters);
         if !writes.is_empty() {
             clusters.push(self.recurrent(CauseKind::TracerWrite, writes));
         }
         clusters
     }
 
-    /// Explains a group of overlapping roots: by the tracer, by the host, or by its costliest root, to which small
+    /// Explains a group of overlapping roots: by the tracer, or by its costliest root, to which small
     /// ones belong.
     fn explain(&self, group: &[usize], clusters: &mut Vec<Cluster>, writes: &mut Vec<usize>) {
         let mut group = group.to_vec();
         group.sort_by_key(|&it| (Reverse(self.cost(it)), it));
-        let total: DurationNs = group.iter().map(|&it| self.cost(it)).sum();
         let amount = |of: &dyn Fn(&usize) -> bool| {
             let chosen = group.iter().filter(|it| of(it));
             chosen.map(|&it| self.roots[it].amount).sum::<DurationNs>()
@@ -227,20 +210,6 @@ impl Grouping<'_> {
         let num_writes = group.iter().filter(|it| is_write(it)).count();
         if num_writes >= 2 && amount(&is_write).0.saturating_mul(2) > amount(&|_| true).0 {
             writes.extend(group);
-            return;
-        }
-        let host = self.host(group[0]);
-        let is_unknown = |it: &usize| self.roots[*it].kind == CauseKind::Unknown;
-        let own = group.iter().filter(|it| !is_write(it) && !is_unknown(it));
-        let ranks: BTreeSet<usize> = own.map(|&it| self.process(it)).collect();
-        let min_ranks = MIN_RANKS.max(self.ranks[host].len().div_ceil(2));
-        let dominant = self.cost(group[0]).0.saturating_mul(100);
-        if !self.ranks[host].is_empty()
-            && group.iter().all(|&it| self.host(it) == host)
-            && ranks.len() >= min_ranks
-            && dominant < total.0.saturating_mul(DOMINANT_PERCENT)
-        {
-            clusters.push(self.cluster(CauseKind::BusyHost, group));
             return;
         }
         for members in self.folded(&group) {
@@ -290,30 +259,6 @@ impl Grouping<'_> {
         is_within && self.is_small(it, top) && is_weak
     }
 
-    /// Joins incidents that are close together on a busy host.
-    fn join_busy(&self, clusters: Vec<Cluster>) -> Vec<Cluster> {
-        let is_busy = |it: &Cluster| it.kind == CauseKind::BusyHost;
-        let (mut busy, mut others): (Vec<Cluster>, Vec<Cluster>) =
-            clusters.into_iter().partition(is_busy);
-        busy.sort_by_key(|it| (self.host(it.roots[0]), it.start));
-        for it in busy {
-            match others.last_mut() {
-                Some(last)
-                    if is_busy(last)
-                        && self.host(last.roots[0]) == self.host(it.roots[0])
-                        && it.start.since(last.end) < JOINED =>
-                {
-                    last.end = last.end.max(it.end);
-                    last.cost += it.cost;
-                    last.roots.extend(it.roots);
-                    last.roots.sort_by_key(|&it| (Reverse(self.cost(it)), it));
-                }
-                _ => others.push(it),
-            }
-        }
-        others
-    }
-
     fn cluster(&self, kind: CauseKind, mut roots: Vec<usize>) -> Cluster {
         roots.sort_by_key(|&it| (Reverse(self.cost(it)), it));
         let starts = roots.iter().map(|&it| self.roots[it].start);
@@ -352,7 +297,8 @@ impl Grouping<'_> {
 pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
     match root.kind {
         CauseKind::Transfer | CauseKind::TracerWrite => return 90,
-        CauseKind::BusyHost | CauseKind::Noise => return 80,
+        CauseKind::BusyHost => return 75,
+        CauseKind::Noise => return 80,
         CauseKind::Unknown => return UNMATCHED_PERCENT,
         _ => {}
     }
@@ -361,7 +307,8 @@ pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
     } else {
         100
     };
-    most.min(percent_of_a_rank(root, meetings))
+    most.min(root.max_percent)
+        .min(percent_of_a_rank(root, meetings))
 }
 
 fn percent_of_a_rank(root: &DelayRoot, meetings: &Meetings) -> u8 {

@@ -8,7 +8,7 @@
 //! | finds the usual duration at each place, and the excesses over it | `usual` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
-//! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `busy_host`, `by_design` |
+//! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `background`, `by_design` |
 //!
 //! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
 //! [`Causes::of_stalls`] does the same with the reports of the ranks of a running job, which are too few to determine
@@ -50,7 +50,7 @@
     clippy::cast_lossless
 )]
 
-mod busy_host;
+mod background;
 mod by_design;
 mod call_kind;
 mod causes;

@@ -1,0 +1,335 @@
+//! The delays that a run has all the time, and those that stand out from them.
+//!
+//! On a machine that other programs use, every rank is late again and again. Such delays belong to the run: no report
+//! of a single one is true. A delay stands out if the run itself does not lead one to expect it. The run is divided
+//! into as many windows as the program has iterations, and each window of each thread has a largest delay, often none.
+//! Their quantiles .80 and .95 determine an exponential tail, and a delay is reported if fewer than `EXPECTED` such
+//! delays are expected in the whole run. Faults in fewer than a twentieth of the windows cannot raise that bound, and a
+//! run whose windows mostly have no delay has none.
+//!
+//! What the other ranks of the host lose in the same time is the host's: only the rest of a delay is the rank's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
+
+use super::clock::Clocks;
+use super::delay_root::{DelayRoot, share};
+use super::outcome::CauseKind;
+use super::segments::{Gap, LaneSegments, Segments, index};
+
+/// Minimum delay that counts.
+const MIN_DELAY: DurationNs = DurationNs::from_us(200);
+/// Number of delays of the background that may be reported in a run. Chosen on jobs of PyTorch: a tenth of it misses
+/// nothing there, ten times as much reports four delays of the machine in 16 runs.
+const EXPECTED: f64 = 0.05;
+/// Divisors of the number of windows: a fifth of them and a twentieth have a larger delay than the two quantiles that
+/// determine the tail.
+const TAIL: (usize, usize) = (5, 20);
+/// Logarithm of the ratio of the two.
+const LN_RATIO: f64 = 2.0 * std::f64::consts::LN_2;
+/// Divisor of the work of the busiest thread of a rank: a thread with less than a tenth of it does not count.
+const WORKING: i64 = 10;
+/// Minimum number of visits of a place by each thread that shows how many iterations there are.
+const MIN_VISITS: usize = 8;
+/// Maximum number of other ranks with which a delay is compared.
+const MAX_OTHERS: usize = 64;
+/// Share of a delay that the other ranks have in common above which the rank is less certain: 3/10.
+const SHARED: (i64, i64) = (3, 10);
+/// Maximum confidence then, in percent: an assumption.
+const SHARED_PERCENT: u8 = 75;
+/// Minimum number of ranks of a host that can be late because of the host.
+const MIN_RANKS: usize = 3;
+
+/// A delay compared with those of other ranks in the same time.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Comparison {
+    /// The part that is the rank's own.
+    pub(super) own: DurationNs,
+    /// The part that half of the other ranks of the host lost, too.
+    pub(super) common: DurationNs,
+    /// True if more than half of the ranks of the host lost at least half as much.
+    pub(super) is_of_host: bool,
+}
+
+/// The background of a run.
+pub(super) struct Background {
+    /// By root.
+    comparisons: Vec<Comparison>,
+    /// The quantile .80 of the windows' largest delays.
+    from_ns: f64,
+    /// The scale of the exponential tail above it.
+    scale_ns: f64,
+    /// The expected number of windows above `from_ns`.
+    num_above: f64,
+}
+
+/// A delay on the time axis.
+#[derive(Clone, Copy)]
+struct Loss {
+    start: TimeNs,
+    end: TimeNs,
+    amount: DurationNs,
+}
+
+impl Background {
+    /// Measures the background. Cost: O(n log n) in roots, times the ranks of a host.
+    pub(super) fn new(segments: &Segments, clocks: &Clocks, roots: &[DelayRoot]) -> Self {
+        let is_counted = |root: &DelayRoot| {
+            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+                && root.attributed_to.is_none()
+                && root.amount >= MIN_DELAY
+        };
+        let counted: Vec<usize> = (0..roots.len())
+            .filter(|&it| is_counted(&roots[it]))
+            .collect();
+        let comparisons = compare(segments, clocks, roots, &counted);
+        let workers = workers(segments);
+        let Some(windows) = Windows::new(segments, &workers) else {
+            return Self {
+                comparisons,
+                from_ns: 0.0,
+                scale_ns: 1.0,
+                num_above: 0.0,
+            };
+        };
+        let mut largest: BTreeMap<(usize, i64), DurationNs> = BTreeMap::new();
+        for &it in &counted {
+            let root = &roots[it];
+            let lane = root.lane.index();
+            let worker = workers.binary_search(&lane).map_or_else(
+                |_| {
+                    workers.partition_point(|&it| {
+                        segments.lanes[it].process < segments.lanes[lane].process
+                    })
+                },
+                |at| at,
+            );
+            let of_window = largest.entry((worker, windows.of(root.start))).or_default();
+            *of_window = comparisons[it].own.max(*of_window);
+        }
+        let mut sorted: Vec<DurationNs> = largest.into_values().collect();
+        sorted.sort_unstable();
+        let all = workers.len().saturating_mul(windows.count);
+        let exceeded_by = |divisor: usize| {
+            let delay = sorted.iter().rev().nth(all / divisor);
+            delay.map_or(0.0, |it| it.0.real())
+        };
+        let (from_ns, to_ns) = (exceeded_by(TAIL.0), exceeded_by(TAIL.1));
+        if std::env::var("DBG").is_ok() { eprintln!("workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}", workers.len(), windows.count, sorted.len()); }
+        Self {
+            comparisons,
+            from_ns,
+            scale_ns: ((to_ns - from_ns) / LN_RATIO).max(1.0),
+            num_above: (all / TAIL.0).real(),
+        }
+    }
+
+    pub(super) fn of(&self, root: usize) -> Comparison {
+        self.comparisons[root]
+    }
+
+    /// Returns the number of delays of at least this length that the background has in the whole run.
+    pub(super) fn expected(&self, delay: DurationNs) -> f64 {
+        if delay.0.real() <= self.from_ns {
+            return f64::INFINITY;
+        }
+        self.num_above * (-(delay.0.real() - self.from_ns) / self.scale_ns).exp()
+    }
+
+    /// Returns the maximum confidence in the rank of a delay, in percent: how many such delays are not of the
+    /// background.
+    pub(super) fn percent(&self, delay: Comparison) -> u8 {
+        if delay.common.0.saturating_mul(SHARED.1)
+            > (delay.own + delay.common).0.saturating_mul(SHARED.0)
+        {
+            return SHARED_PERCENT;
+        }
+        let share = 1.0 / (1.0 + self.expected(delay.own));
+        (1..=100)
+            .rev()
+            .find(|percent| f64::from(*percent) <= 100.0 * share)
+            .unwrap_or(1)
+    }
+
+    /// Returns whether a delay stands out.
+    pub(super) fn is_exceeded(&self, delay: DurationNs) -> bool {
+        self.expected(delay) < EXPECTED
+    }
+}
+
+/// Windows of equal length, as many as the program has iterations.
+struct Windows {
+    start: TimeNs,
+    length_ns: i64,
+    count: usize,
+}
+
+impl Windows {
+    fn new(segments: &Segments, workers: &[usize]) -> Option<Self> {
+        let lanes = || workers.iter().map(|&it| &segments.lanes[it]);
+        let start = lanes()
+            .filter_map(|it| it.gaps.first())
+            .map(|it| it.start)
+            .min()?;
+        let end = lanes()
+            .filter_map(|it| it.gaps.last())
+            .map(|it| it.end)
+            .max()?;
+        // Half of the repeated work is at places that are visited at least so often by a thread.
+        let mut places: Vec<(usize, DurationNs)> =
+            vec![(0, DurationNs::ZERO); segments.places.len()];
+        for gap in lanes().flat_map(|it| &it.gaps) {
+            let of_place = &mut places[index(gap.place)];
+            of_place.0 += 1;
+            of_place.1 += gap.duration();
+        }
+        places.retain(|it| it.0 >= MIN_VISITS * workers.len());
+        places.sort_unstable();
+        let whole: DurationNs = places.iter().map(|it| it.1).sum();
+        let mut below = DurationNs::ZERO;
+        let median = places.iter().find(|it| {
+            below += it.1;
+            below.0.saturating_mul(2) >= whole.0
+        })?;
+        let count = median.0 / workers.len().max(1);
+        let length_ns = end.since(start).0 / i64::try_from(count).ok()?.max(1);
+        (length_ns > 0).then_some(Self {
+            start,
+            length_ns,
+            count,
+        })
+    }
+
+    fn of(&self, time: TimeNs) -> i64 {
+        time.since(self.start).0.div_euclid(self.length_ns)
+    }
+}
+
+/// Returns the lanes that work, in order.
+fn workers(segments: &Segments) -> Vec<usize> {
+    let work = |lane: usize| -> DurationNs {
+        let gaps = segments.lanes[lane].gaps.iter();
+        gaps.map(Gap::duration).sum()
+    };
+    let repeats = |it: &LaneSegments| !it.is_device && it.gaps.len() >= MIN_VISITS;
+    let lanes = (0..segments.lanes.len()).filter(|&it| repeats(&segments.lanes[it]));
+    let lanes: Vec<(usize, DurationNs)> = lanes.map(|it| (it, work(it))).collect();
+    let mut most = vec![DurationNs::ZERO; segments.processes.len()];
+    for &(lane, work) in &lanes {
+        let of_process = &mut most[segments.lanes[lane].process];
+        *of_process = work.max(*of_process);
+    }
+    let works = |it: &(usize, DurationNs)| {
+        let most = most[segments.lanes[it.0].process];
+        it.1 > DurationNs::ZERO && it.1.0.saturating_mul(WORKING) >= most.0
+    };
+    lanes.into_iter().filter(works).map(|it| it.0).collect()
+}
+
+/// Returns the ranks of each host, as indices into the processes. A host without a name has none: its ranks may be
+/// anywhere.
+fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeSet<usize>> {
+    let mut ranks = vec![BTreeSet::new(); clocks.hosts().len()];
+    for (lane, it) in segments.lanes.iter().enumerate() {
+        let host = clocks.host_of(LaneIdx::from_index(lane));
+        if !clocks.hosts()[host].host.is_empty() {
+            ranks[host].insert(it.process);
+        }
+    }
+    ranks
+}
+
+/// Compares each of the counted roots with what the other ranks of its host lost in the same time.
+fn compare(
+    segments: &Segments,
+    clocks: &Clocks,
+    roots: &[DelayRoot],
+    counted: &[usize],
+) -> Vec<Comparison> {
+    let mut losses: Vec<Vec<Loss>> = vec![Vec::new(); segments.processes.len()];
+    for root in counted.iter().map(|&it| &roots[it]) {
+        losses[segments.lane(root.lane).process].push(Loss {
+            start: root.start,
+            end: root.end,
+            amount: root.amount,
+        });
+    }
+    let losses: Vec<Losses> = losses.into_iter().map(Losses::new).collect();
+    let hosts: Vec<Vec<usize>> = ranks_of_hosts(segments, clocks)
+        .into_iter()
+        .map(|it| it.into_iter().collect())
+        .collect();
+    let mut comparisons = vec![Comparison::default(); roots.len()];
+    for &it in counted {
+        let root = &roots[it];
+        let ranks = &hosts[clocks.host_of(root.lane)];
+        comparisons[it] = compare_one(segments, &losses, ranks, root);
+    }
+    comparisons
+}
+
+fn compare_one(
+    segments: &Segments,
+    losses: &[Losses],
+    ranks: &[usize],
+    root: &DelayRoot,
+) -> Comparison {
+    let own = segments.lane(root.lane).process;
+    let stride = ranks.len().div_ceil(MAX_OTHERS).max(1);
+    let others = ranks.iter().filter(|rank| **rank != own).step_by(stride);
+    let mut lost: Vec<DurationNs> = others
+        .map(|&rank| losses[rank].within(root.start, root.end))
+        .collect();
+    if lost.len() + 1 < MIN_RANKS {
+        return Comparison {
+            own: root.amount,
+            ..Comparison::default()
+        };
+    }
+    lost.sort_unstable();
+    let common = lost[(lost.len() - 1) / 2].min(root.amount);
+    let is_late = |it: &&DurationNs| it.0.saturating_mul(2) >= root.amount.0;
+    let num_late = 1 + lost.iter().filter(is_late).count();
+    Comparison {
+        own: root.amount - common,
+        common,
+        is_of_host: 2 * num_late > lost.len() + 1,
+    }
+}
+
+/// The losses of one rank, by start.
+struct Losses {
+    by_start: Vec<Loss>,
+    /// For each, the latest end so far.
+    latest: Vec<TimeNs>,
+}
+
+impl Losses {
+    fn new(mut by_start: Vec<Loss>) -> Self {
+        by_start.sort_unstable_by_key(|it| (it.start, it.end));
+        let mut last = TimeNs(i64::MIN);
+        let latest = by_start.iter().map(|it| {
+            last = last.max(it.end);
+            last
+        });
+        Self {
+            latest: latest.collect(),
+            by_start,
+        }
+    }
+
+    /// Returns how much was lost within a time range.
+    fn within(&self, start: TimeNs, end: TimeNs) -> DurationNs {
+        let from = self.latest.partition_point(|it| *it <= start);
+        let to = self.by_start.partition_point(|it| it.start < end);
+        let here = self.by_start[from.min(to)..to].iter();
+        here.filter(|it| it.end > start)
+            .map(|it| {
+                let length = it.end.since(it.start);
+                let part = it.end.min(end).since(it.start.max(start));
+                share(part, it.amount.min(length), length)
+            })
+            .sum()
+    }
+}
