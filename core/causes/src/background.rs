@@ -38,6 +38,8 @@ const MAX_OTHERS: usize = 64;
 const SHARED: (i64, i64) = (3, 10);
 /// Maximum confidence then, in percent: an assumption.
 const SHARED_PERCENT: u8 = 75;
+/// Divisor of a delay: a rank that lost at least a third as much in the same time was late, too.
+const LATE: i64 = 3;
 /// Minimum number of ranks of a host that can be late because of the host.
 const MIN_RANKS: usize = 3;
 
@@ -48,7 +50,7 @@ pub(super) struct Comparison {
     pub(super) own: DurationNs,
     /// The part that half of the other ranks of the host lost, too.
     pub(super) common: DurationNs,
-    /// True if more than half of the ranks of the host lost at least half as much.
+    /// True if most ranks of the host that did not wait for others were late at once.
     pub(super) is_of_host: bool,
 }
 
@@ -116,7 +118,11 @@ impl Background {
             delay.map_or(0.0, |it| it.0.real())
         };
         let (from_ns, to_ns) = (exceeded_by(TAIL.0), exceeded_by(TAIL.1));
-        if std::env::var("DBG").is_ok() { eprintln!("workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}", workers.len(), windows.count, sorted.len()); }
+        if std::env::var("DBG").is_ok() {
+            let mut v: Vec<i64> = counted.iter().map(|&it| comparisons[it].own.0 / 1000).filter(|it| *it >= 200).collect();
+            v.sort_unstable();
+            let q = |p: usize| v.get(v.len() * p / 100).copied().unwrap_or(0);
+            eprintln!("roots {} quantiles us 10 {} 25 {} 50 {} 70 {} 80 {} 90 {} 95 {} 97 {} 98 {} 99 {} last {:?}", v.len(), q(10), q(25), q(50), q(70), q(80), q(90), q(95), q(97), q(98), q(99), v.iter().rev().take(5).collect::<Vec<_>>()); eprintln!("workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}", workers.len(), windows.count, sorted.len()); }
         Self {
             comparisons,
             from_ns,
@@ -256,6 +262,10 @@ fn compare(
         });
     }
     let losses: Vec<Losses> = losses.into_iter().map(Losses::new).collect();
+    let mut first_lanes = vec![0; segments.processes.len()];
+    for (at, lane) in segments.lanes.iter().enumerate().rev() {
+        first_lanes[lane.process] = at;
+    }
     let hosts: Vec<Vec<usize>> = ranks_of_hosts(segments, clocks)
         .into_iter()
         .map(|it| it.into_iter().collect())
@@ -264,7 +274,7 @@ fn compare(
     for &it in counted {
         let root = &roots[it];
         let ranks = &hosts[clocks.host_of(root.lane)];
-        comparisons[it] = compare_one(segments, &losses, ranks, root);
+        comparisons[it] = compare_one(segments, &losses, &first_lanes, ranks, root);
     }
     comparisons
 }
@@ -272,15 +282,23 @@ fn compare(
 fn compare_one(
     segments: &Segments,
     losses: &[Losses],
+    first_lanes: &[usize],
     ranks: &[usize],
     root: &DelayRoot,
 ) -> Comparison {
     let own = segments.lane(root.lane).process;
     let stride = ranks.len().div_ceil(MAX_OTHERS).max(1);
     let others = ranks.iter().filter(|rank| **rank != own).step_by(stride);
-    let mut lost: Vec<DurationNs> = others
-        .map(|&rank| losses[rank].within(root.start, root.end))
-        .collect();
+    let (mut lost, mut num_late, mut num_on_time) = (Vec::new(), 1, 0);
+    for &rank in others {
+        let loss = losses[rank].within(root.start, root.end);
+        lost.push(loss);
+        if loss.0.saturating_mul(LATE) >= root.amount.0 {
+            num_late += 1;
+        } else if !was_waiting(segments, first_lanes[rank], root) {
+            num_on_time += 1;
+        }
+    }
     if lost.len() + 1 < MIN_RANKS {
         return Comparison {
             own: root.amount,
@@ -289,13 +307,17 @@ fn compare_one(
     }
     lost.sort_unstable();
     let common = lost[(lost.len() - 1) / 2].min(root.amount);
-    let is_late = |it: &&DurationNs| it.0.saturating_mul(2) >= root.amount.0;
-    let num_late = 1 + lost.iter().filter(is_late).count();
     Comparison {
         own: root.amount - common,
         common,
-        is_of_host: 2 * num_late > lost.len() + 1,
+        is_of_host: num_late >= MIN_RANKS && num_late > num_on_time,
     }
+}
+
+/// Returns whether a rank waited for others during most of a delay: then it could not be late itself.
+fn was_waiting(segments: &Segments, lane: usize, root: &DelayRoot) -> bool {
+    let waited = segments.lanes[lane].in_operations(root.start..root.end);
+    waited.0.saturating_mul(2) > root.end.since(root.start).0
 }
 
 /// The losses of one rank, by start.
