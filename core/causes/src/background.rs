@@ -38,8 +38,8 @@ const MAX_OTHERS: usize = 64;
 const SHARED: (i64, i64) = (3, 10);
 /// Maximum confidence then, in percent: an assumption.
 const SHARED_PERCENT: u8 = 75;
-/// Divisor of a delay: a rank that lost at least a third as much in the same time was late, too.
-const LATE: i64 = 3;
+/// Divisor of a delay: a rank that lost at least half as much in the same time was late, too.
+const LATE: i64 = 2;
 /// Minimum number of ranks of a host that can be late because of the host.
 const MIN_RANKS: usize = 3;
 
@@ -119,10 +119,35 @@ impl Background {
         };
         let (from_ns, to_ns) = (exceeded_by(TAIL.0), exceeded_by(TAIL.1));
         if std::env::var("DBG").is_ok() {
-            let mut v: Vec<i64> = counted.iter().map(|&it| comparisons[it].own.0 / 1000).filter(|it| *it >= 200).collect();
+            let mut v: Vec<i64> = counted
+                .iter()
+                .map(|&it| comparisons[it].own.0 / 1000)
+                .filter(|it| *it >= 200)
+                .collect();
             v.sort_unstable();
             let q = |p: usize| v.get(v.len() * p / 100).copied().unwrap_or(0);
-            eprintln!("roots {} quantiles us 10 {} 25 {} 50 {} 70 {} 80 {} 90 {} 95 {} 97 {} 98 {} 99 {} last {:?}", v.len(), q(10), q(25), q(50), q(70), q(80), q(90), q(95), q(97), q(98), q(99), v.iter().rev().take(5).collect::<Vec<_>>()); eprintln!("workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}", workers.len(), windows.count, sorted.len()); }
+            eprintln!(
+                "roots {} quantiles us 10 {} 25 {} 50 {} 70 {} 80 {} 90 {} 95 {} 97 {} 98 {} 99 {} last {:?}",
+                v.len(),
+                q(10),
+                q(25),
+                q(50),
+                q(70),
+                q(80),
+                q(90),
+                q(95),
+                q(97),
+                q(98),
+                q(99),
+                v.iter().rev().take(5).collect::<Vec<_>>()
+            );
+            eprintln!(
+                "workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}",
+                workers.len(),
+                windows.count,
+                sorted.len()
+            );
+        }
         Self {
             comparisons,
             from_ns,

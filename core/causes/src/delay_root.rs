@@ -56,6 +56,8 @@ pub(super) struct DelayRoot {
     /// The operation with the delay; `None` for own work.
     pub(super) operation: Option<OperationRef>,
     pub(super) is_written: bool,
+    /// True if it is at places that its lane visits so rarely that their usual duration is that of other lanes.
+    pub(super) is_set_up: bool,
     /// Total time that others waited because of it.
     pub(super) cost: DurationNs,
     /// That time by rank, an index into the processes.
@@ -102,6 +104,7 @@ impl DelayRoot {
             by_path: Vec::new(),
             operation: None,
             is_written: false,
+            is_set_up: false,
             cost: DurationNs::ZERO,
             victims: BTreeMap::new(),
             last_wait_end: end,

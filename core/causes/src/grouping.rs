@@ -18,6 +18,10 @@ const SPREAD_GAPS: u32 = 3;
 const SPREAD_PERCENT: i64 = 70;
 /// Minimum delay of an incident.
 pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
+/// Number of times from which on a host is often busy.
+const MIN_FREQUENT: usize = 8;
+/// Multiple of the median cost of a host's delays that is far more than usual.
+const FAR_MORE: i64 = 6;
 /// Divisor of the larger delay's cost: a delay within it that costs less than a tenth may belong to it.
 const SMALL_COST: i64 = 10;
 /// Divisor of the larger delay's length: such a delay belongs to it if it is in the library, or shorter than a
@@ -79,9 +83,10 @@ pub(super) fn group(
         roots,
     };
     let mut clusters = grouping.group_large(sorted.own);
-    clusters.extend(grouping.busy_hosts(sorted.of_hosts));
-    if !sorted.noise.is_empty() {
-        clusters.push(grouping.recurrent(CauseKind::Noise, sorted.noise));
+    let mut noise = sorted.noise;
+    clusters.extend(grouping.busy_hosts(sorted.of_hosts, &mut noise));
+    if !noise.is_empty() {
+        clusters.push(grouping.recurrent(CauseKind::Noise, noise));
     }
     for cluster in &clusters {
         if matches!(cluster.kind, CauseKind::BusyHost | CauseKind::Noise) {
@@ -129,7 +134,10 @@ impl Sorted {
             return;
         };
         let compared = background.of(it);
-        if compared.is_of_host && background.is_exceeded(root.amount) {
+        if root.is_set_up && root.cost == DurationNs::ZERO {
+            // What a rank does once differs between ranks; it is a fault only if another rank waits for it.
+            self.noise.push(it);
+        } else if compared.is_of_host && background.is_exceeded(root.amount) {
             self.of_hosts.push(it);
         } else if background.is_exceeded(compared.own) {
             root.max_percent = background.percent(compared);
@@ -141,8 +149,9 @@ impl Sorted {
 }
 
 impl Grouping<'_> {
-    /// Returns the incidents of hosts: delays of one host that overlap.
-    fn busy_hosts(&self, mut of_hosts: Vec<usize>) -> Vec<Cluster> {
+    /// Returns the incidents of hosts: delays of one host that overlap. If a host is often busy, its delays are noise
+    /// unless they cost far more than usual.
+    fn busy_hosts(&self, mut of_hosts: Vec<usize>, noise: &mut Vec<usize>) -> Vec<Cluster> {
         of_hosts.sort_by_key(|&it| (self.host(it), self.roots[it].start, it));
         let mut found: Vec<(usize, TimeNs, Vec<usize>)> = Vec::new();
         for it in of_hosts {
@@ -155,10 +164,27 @@ impl Grouping<'_> {
                 _ => found.push((host, root.end, vec![it])),
             }
         }
-        let found = found.into_iter();
-        found
-            .map(|(.., roots)| self.cluster(CauseKind::BusyHost, roots))
-            .collect()
+        let mut clusters = Vec::new();
+        for of_host in found.chunk_by(|a, b| a.0 == b.0) {
+            let cost = |it: &(usize, TimeNs, Vec<usize>)| -> DurationNs {
+                it.2.iter().map(|&it| self.cost(it)).sum()
+            };
+            let mut costs: Vec<DurationNs> = of_host.iter().map(cost).collect();
+            costs.sort_unstable();
+            let least = if costs.len() < MIN_FREQUENT {
+                DurationNs::ZERO
+            } else {
+                DurationNs(costs[costs.len() / 2].0.saturating_mul(FAR_MORE))
+            };
+            for it in of_host {
+                if cost(it) < least {
+                    noise.extend(&it.2);
+                } else {
+                    clusters.push(self.cluster(CauseKind::BusyHost, it.2.clone()));
+                }
+            }
+        }
+        clusters
     }
 
     fn cost(&self, it: usize) -> DurationNs {

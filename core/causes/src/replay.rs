@@ -141,6 +141,7 @@ fn work_excesses(
                     let lane = LaneIdx::from_index(lane_at);
                     let mut root = DelayRoot::new(lane, gap.call, gap.start, gap.end);
                     root.is_written = gap.is_written;
+                    root.is_set_up = true;
                     roots.push(root);
                     RootIdx::from_index(roots.len() - 1)
                 },
@@ -148,6 +149,7 @@ fn work_excesses(
             );
             let path = segments.places.path_of(gap.place);
             roots[root.index()].extend(path, gap.call, gap.end, it.usual, it.amount);
+            roots[root.index()].is_set_up &= it.is_set_up;
             let excess = LaneExcess {
                 operations_before,
                 end: gap.end,

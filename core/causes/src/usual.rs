@@ -61,6 +61,8 @@ pub(super) struct PlaceExcess {
     pub(super) usual: DurationNs,
     /// Excess over the usual duration.
     pub(super) amount: DurationNs,
+    /// True if the lane visits the place so rarely that the usual duration is that of other lanes.
+    pub(super) is_set_up: bool,
 }
 
 /// The source of excesses.
@@ -200,6 +202,7 @@ impl PlaceExcess {
             visit,
             usual: DurationNs::ZERO,
             amount,
+            is_set_up: false,
         }
     }
 }
@@ -336,6 +339,7 @@ fn judge_place(
                 visit,
                 usual: DurationNs(usual.median_ns),
                 amount,
+                is_set_up: lane.num_usable <= SET_UP_VISITS,
             })
         }));
     }
