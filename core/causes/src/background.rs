@@ -9,6 +9,7 @@
 //!
 //! What the other ranks of the host lose in the same time is the host's: only the rest of a delay is the rank's own.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
@@ -58,11 +59,17 @@ pub(super) struct Comparison {
 pub(super) struct Background {
     /// By root.
     comparisons: Vec<Comparison>,
-    /// The quantile .80 of the windows' largest delays.
+    tail: Tail,
+}
+
+/// The upper end of the distribution of the windows' largest delays.
+#[derive(Clone, Copy, Default, Debug)]
+struct Tail {
+    /// A fifth of the windows have a larger delay.
     from_ns: f64,
     /// The scale of the exponential tail above it.
     scale_ns: f64,
-    /// The expected number of windows above `from_ns`.
+    /// The number of windows above it in the whole run.
     num_above: f64,
 }
 
@@ -86,73 +93,13 @@ impl Background {
             .filter(|&it| is_counted(&roots[it]))
             .collect();
         let comparisons = compare(segments, clocks, roots, &counted);
-        let workers = workers(segments);
-        let Some(windows) = Windows::new(segments, &workers) else {
-            return Self {
-                comparisons,
-                from_ns: 0.0,
-                scale_ns: 1.0,
-                num_above: 0.0,
-            };
-        };
-        let mut largest: BTreeMap<(usize, i64), DurationNs> = BTreeMap::new();
-        for &it in &counted {
-            let root = &roots[it];
-            let lane = root.lane.index();
-            let worker = workers.binary_search(&lane).map_or_else(
-                |_| {
-                    workers.partition_point(|&it| {
-                        segments.lanes[it].process < segments.lanes[lane].process
-                    })
-                },
-                |at| at,
-            );
-            let of_window = largest.entry((worker, windows.of(root.start))).or_default();
-            *of_window = comparisons[it].own.max(*of_window);
-        }
-        let mut sorted: Vec<DurationNs> = largest.into_values().collect();
-        sorted.sort_unstable();
-        let all = workers.len().saturating_mul(windows.count);
-        let exceeded_by = |divisor: usize| {
-            let delay = sorted.iter().rev().nth(all / divisor);
-            delay.map_or(0.0, |it| it.0.real())
-        };
-        let (from_ns, to_ns) = (exceeded_by(TAIL.0), exceeded_by(TAIL.1));
-        if std::env::var("DBG").is_ok() {
-            let mut v: Vec<i64> = counted
-                .iter()
-                .map(|&it| comparisons[it].own.0 / 1000)
-                .filter(|it| *it >= 200)
-                .collect();
-            v.sort_unstable();
-            let q = |p: usize| v.get(v.len() * p / 100).copied().unwrap_or(0);
-            eprintln!(
-                "roots {} quantiles us 10 {} 25 {} 50 {} 70 {} 80 {} 90 {} 95 {} 97 {} 98 {} 99 {} last {:?}",
-                v.len(),
-                q(10),
-                q(25),
-                q(50),
-                q(70),
-                q(80),
-                q(90),
-                q(95),
-                q(97),
-                q(98),
-                q(99),
-                v.iter().rev().take(5).collect::<Vec<_>>()
-            );
-            eprintln!(
-                "workers {} windows {} all {all} nonzero {} from {from_ns} to {to_ns}",
-                workers.len(),
-                windows.count,
-                sorted.len()
-            );
-        }
+        let tail = Windows::new(segments, workers(segments)).map(|windows| {
+            let largest = windows.largest(segments, roots, &counted, &comparisons);
+            windows.tail(segments, &largest)
+        });
         Self {
             comparisons,
-            from_ns,
-            scale_ns: ((to_ns - from_ns) / LN_RATIO).max(1.0),
-            num_above: (all / TAIL.0).real(),
+            tail: tail.unwrap_or_default(),
         }
     }
 
@@ -161,11 +108,16 @@ impl Background {
     }
 
     /// Returns the number of delays of at least this length that the background has in the whole run.
-    pub(super) fn expected(&self, delay: DurationNs) -> f64 {
-        if delay.0.real() <= self.from_ns {
+    fn expected(&self, delay: DurationNs) -> f64 {
+        let Tail {
+            from_ns,
+            scale_ns,
+            num_above,
+        } = self.tail;
+        if delay.0.real() <= from_ns {
             return f64::INFINITY;
         }
-        self.num_above * (-(delay.0.real() - self.from_ns) / self.scale_ns).exp()
+        num_above * (-(delay.0.real() - from_ns) / scale_ns.max(1.0)).exp()
     }
 
     /// Returns the maximum confidence in the rank of a delay, in percent: how many such delays are not of the
@@ -191,13 +143,15 @@ impl Background {
 
 /// Windows of equal length, as many as the program has iterations.
 struct Windows {
+    /// The lanes that work.
+    workers: Vec<usize>,
     start: TimeNs,
     length_ns: i64,
     count: usize,
 }
 
 impl Windows {
-    fn new(segments: &Segments, workers: &[usize]) -> Option<Self> {
+    fn new(segments: &Segments, workers: Vec<usize>) -> Option<Self> {
         let lanes = || workers.iter().map(|&it| &segments.lanes[it]);
         let start = lanes()
             .filter_map(|it| it.gaps.first())
@@ -226,14 +180,81 @@ impl Windows {
         let count = median.0 / workers.len().max(1);
         let length_ns = end.since(start).0 / i64::try_from(count).ok()?.max(1);
         (length_ns > 0).then_some(Self {
+            workers,
             start,
             length_ns,
             count,
         })
     }
 
-    fn of(&self, time: TimeNs) -> i64 {
-        time.since(self.start).0.div_euclid(self.length_ns)
+    /// Returns the process and the largest delay of each window that has one, by process.
+    fn largest(
+        &self,
+        segments: &Segments,
+        roots: &[DelayRoot],
+        counted: &[usize],
+        comparisons: &[Comparison],
+    ) -> Vec<(usize, DurationNs)> {
+        let mut by_window: BTreeMap<(usize, i64), DurationNs> = BTreeMap::new();
+        for &it in counted {
+            let root = &roots[it];
+            let lane = root.lane.index();
+            // A delay on a lane that hardly works counts for the first worker of its rank.
+            let process = |it: &usize| segments.lanes[*it].process;
+            let first = || {
+                self.workers
+                    .partition_point(|it| process(it) < process(&lane))
+            };
+            let worker = self
+                .workers
+                .binary_search(&lane)
+                .unwrap_or_else(|_| first());
+            let window = root.start.since(self.start).0.div_euclid(self.length_ns);
+            let delay = by_window.entry((worker, window)).or_default();
+            *delay = comparisons[it].own.max(*delay);
+        }
+        let process = |worker: usize| {
+            self.workers
+                .get(worker)
+                .map(|it| segments.lanes[*it].process)
+        };
+        let known = by_window.into_iter();
+        // Workers are in order of their process.
+        known
+            .filter_map(|((worker, _), delay)| Some((process(worker)?, delay)))
+            .collect()
+    }
+
+    /// Returns the tail that half of the ranks have or exceed.
+    fn tail(&self, segments: &Segments, largest: &[(usize, DurationNs)]) -> Tail {
+        let mut num_workers: BTreeMap<usize, usize> = BTreeMap::new();
+        for &lane in &self.workers {
+            *num_workers.entry(segments.lanes[lane].process).or_default() += 1;
+        }
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for (process, num_workers) in num_workers {
+            let start = largest.partition_point(|it| it.0 < process);
+            let end = largest.partition_point(|it| it.0 <= process);
+            let mut delays: Vec<DurationNs> = largest[start..end].iter().map(|it| it.1).collect();
+            delays.sort_unstable_by_key(|it| Reverse(*it));
+            let num_windows = num_workers.saturating_mul(self.count);
+            let exceeded_by =
+                |divisor: usize| delays.get(num_windows / divisor).map_or(0, |it| it.0);
+            from.push(exceeded_by(TAIL.0));
+            to.push(exceeded_by(TAIL.1));
+        }
+        // Of two ranks the one with less: a single rank's delays are never the machine's.
+        let middle = |mut of: Vec<i64>| {
+            let at = if of.len() > 2 { of.len() / 2 } else { 0 };
+            of.select_nth_unstable(at).1.real()
+        };
+        let (from_ns, to_ns) = (middle(from), middle(to));
+        let all = self.workers.len().saturating_mul(self.count);
+        Tail {
+            from_ns,
+            scale_ns: (to_ns - from_ns) / LN_RATIO,
+            num_above: (all / TAIL.0).real(),
+        }
     }
 }
 
