@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId};
 use crate::metadata::Metadata;
-use crate::relation::{CollectiveEvent, LaunchEvent};
+use crate::relation::{CollectiveEvent, DeviceWaitEvent, LaunchEvent, SizeEvent};
 use crate::time::TimeNs;
 
 /// The kind of a function event.
@@ -94,6 +94,10 @@ pub struct StepBatch {
     pub collectives: Vec<CollectiveEvent>,
     /// Launches of calls, where the format states them.
     pub launches: Vec<LaunchEvent>,
+    /// Sizes of calls, where the format states them.
+    pub sizes: Vec<SizeEvent>,
+    /// Calls that wait for a GPU, where the format states them.
+    pub device_waits: Vec<DeviceWaitEvent>,
     /// Metadata that is new in this step.
     pub metadata: Vec<Metadata>,
     /// Time ranges in which the tracer says that it stalled a thread to write its data. They contain no events of it.
@@ -115,6 +119,8 @@ impl StepBatch {
             counters: CounterEvents::default(),
             collectives: Vec::new(),
             launches: Vec::new(),
+            sizes: Vec::new(),
+            device_waits: Vec::new(),
             metadata: Vec::new(),
             writes: Vec::new(),
             ends_with_write: false,

@@ -76,7 +76,10 @@ pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::{Real, fraction};
 pub use reason::{DifferenceKind, Reason};
-pub use relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
+pub use relation::{
+    CallSize, CollectiveEvent, CollectiveMember, DeviceWait, DeviceWaitEvent, Launch, LaunchEvent,
+    SizeEvent,
+};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit, count_of, thousands};
 pub use trace::Trace;

@@ -43,6 +43,9 @@ pub enum Property {
     GpuStream,
     /// Name of a thread.
     ThreadName,
+    /// The calls of a thread mirror waits of the host for a GPU: they are no work of a thread or a stream. The value
+    /// says what they wait for, but has no fixed form.
+    MirrorsWaits,
 }
 
 impl Property {
@@ -59,6 +62,7 @@ impl Property {
             Self::GpuContext => &["CUDA Context"],
             Self::GpuStream => &["CUDA Stream", "ROCM_QUEUE_ID"],
             Self::ThreadName => &["Thread Name"],
+            Self::MirrorsWaits => &["Mirrors Waits"],
         }
     }
 

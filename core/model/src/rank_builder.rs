@@ -11,7 +11,7 @@ use crate::lane_events::{Comms, Counters, PendingEvents};
 use crate::metadata::Metadata;
 use crate::names::NameTable;
 use crate::open_calls::{EndedCall, OpenCalls};
-use crate::relation::{CollectiveEvent, LaunchEvent};
+use crate::relation::{CollectiveEvent, DeviceWaitEvent, LaunchEvent, SizeEvent};
 use crate::time::TimeNs;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes, is_tracer_write, writing_calls};
 use crate::warning::{FirstSeen, WarningKind, Warnings};
@@ -27,6 +27,8 @@ pub struct RankBuilder {
     writes: Vec<(ThreadId, TimeNs, TimeNs)>,
     collectives: Vec<CollectiveEvent>,
     launches: Vec<LaunchEvent>,
+    sizes: Vec<SizeEvent>,
+    device_waits: Vec<DeviceWaitEvent>,
     warnings: Warnings,
     num_steps: u32,
 }
@@ -50,6 +52,10 @@ pub struct RankTrace {
     pub collectives: Vec<CollectiveEvent>,
     /// Launches, by thread, then time of the launched call.
     pub launches: Vec<LaunchEvent>,
+    /// Sizes of calls, by thread, then time.
+    pub sizes: Vec<SizeEvent>,
+    /// Calls that wait for a GPU, by thread, then time.
+    pub device_waits: Vec<DeviceWaitEvent>,
     /// Metadata in order of arrival.
     pub metadata: Vec<Metadata>,
     /// Warnings of the rank.
@@ -79,6 +85,8 @@ impl RankBuilder {
             writes: Vec::new(),
             collectives: Vec::new(),
             launches: Vec::new(),
+            sizes: Vec::new(),
+            device_waits: Vec::new(),
             warnings: Warnings::default(),
             num_steps: 0,
         }
@@ -104,6 +112,8 @@ impl RankBuilder {
         self.writes.extend(batch.writes);
         self.collectives.extend(batch.collectives);
         self.launches.extend(batch.launches);
+        self.sizes.extend(batch.sizes);
+        self.device_waits.extend(batch.device_waits);
     }
 
     /// Moves the exits of the next step that end calls of other lanes to these lanes ([`move_exits`]). For runs that are
@@ -135,6 +145,8 @@ impl RankBuilder {
         self.writes.clear();
         self.collectives.clear();
         self.launches.clear();
+        self.sizes.clear();
+        self.device_waits.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
             let kept_rows = lane.stack.retire(num_last, first_kept(thread), max_events);
@@ -190,6 +202,8 @@ impl RankBuilder {
         writes.dedup_by(|later, earlier| later.0 == earlier.0 && later.1 < earlier.2);
         self.collectives.sort_unstable();
         self.launches.sort_unstable();
+        self.sizes.sort_unstable();
+        self.device_waits.sort_unstable();
         RankTrace {
             program: self.program,
             rank: self.rank,
@@ -199,6 +213,8 @@ impl RankBuilder {
             writes,
             collectives: self.collectives,
             launches: self.launches,
+            sizes: self.sizes,
+            device_waits: self.device_waits,
             metadata: self.metadata,
             warnings,
             num_steps: self.num_steps,

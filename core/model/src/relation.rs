@@ -1,4 +1,5 @@
-//! Relations between calls that a format states: who takes part in a collective, and who launched work on a GPU.
+//! Facts about calls that a format states: who takes part in a collective, who launched work on a GPU, how much a call
+//! moves, and which calls wait for a GPU.
 
 use crate::id::{LaneIdx, ThreadId};
 use crate::time::TimeNs;
@@ -29,6 +30,29 @@ pub struct Launch {
     pub launched: TimeNs,
 }
 
+/// The number of bytes that a call moves: a copy, a memory set or a collective.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CallSize {
+    /// The lane of the call.
+    pub lane: LaneIdx,
+    /// The entry of the call.
+    pub time: TimeNs,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+/// A call of the host that returns only when work of a GPU has ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DeviceWait {
+    /// The lane of the call.
+    pub lane: LaneIdx,
+    /// The entry of the call.
+    pub time: TimeNs,
+    /// The stream whose work it waits for, or `None` for all streams of its process. The work of a stream that overlaps
+    /// may be on several lanes; this is the first of them.
+    pub stream: Option<LaneIdx>,
+}
+
 /// A [`CollectiveMember`] as a reader delivers it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CollectiveEvent {
@@ -53,4 +77,26 @@ pub struct LaunchEvent {
     pub by: ThreadId,
     /// Time of the launch.
     pub launched: TimeNs,
+}
+
+/// A [`CallSize`] as a reader delivers it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SizeEvent {
+    /// The thread or stream of the call.
+    pub thread: ThreadId,
+    /// The entry of the call.
+    pub time: TimeNs,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+/// A [`DeviceWait`] as a reader delivers it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DeviceWaitEvent {
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The entry of the call.
+    pub time: TimeNs,
+    /// The stream whose work it waits for, or `None` for all streams of its process.
+    pub stream: Option<ThreadId>,
 }

@@ -10,7 +10,10 @@ use crate::message_matching::{Message, match_messages};
 use crate::metadata::Metadata;
 use crate::names::NameTable;
 use crate::rank_builder::RankTrace;
-use crate::relation::{CollectiveEvent, CollectiveMember, Launch, LaunchEvent};
+use crate::relation::{
+    CallSize, CollectiveEvent, CollectiveMember, DeviceWait, DeviceWaitEvent, Launch, LaunchEvent,
+    SizeEvent,
+};
 use crate::run::RunIdentity;
 use crate::time::{TimeNs, WeightUnit};
 use crate::tracer_write::TracerWrite;
@@ -34,6 +37,10 @@ pub struct Trace {
     pub collectives: Vec<CollectiveMember>,
     /// Launches of calls, where the format states them; ordered by lane, then time of the launched call.
     pub launches: Vec<Launch>,
+    /// Sizes of calls, where the format states them; ordered by lane, then time.
+    pub sizes: Vec<CallSize>,
+    /// Calls that wait for a GPU, where the format states them; ordered by lane, then time.
+    pub device_waits: Vec<DeviceWait>,
     /// Metadata, ordered by program, rank, thread, key.
     pub metadata: Vec<Metadata>,
     /// Warnings of all ranks.
@@ -93,6 +100,7 @@ impl Trace {
                 });
             }
             trace.add_relations(first, &rank.collectives, &rank.launches);
+            trace.add_gpu_facts(first, &rank.sizes, &rank.device_waits);
         }
         trace.metadata.sort();
         trace.messages = match_messages(&mut trace.lanes, &mut warnings);
@@ -109,10 +117,7 @@ impl Trace {
         launches: &[LaunchEvent],
     ) {
         let lanes = &self.lanes[first..];
-        let lane_of = |thread: ThreadId| {
-            let at = lanes.binary_search_by_key(&thread, |lane| lane.thread);
-            at.ok().map(|at| LaneIdx::from_index(first + at))
-        };
+        let lane_of = |thread: ThreadId| lane_of(lanes, first, thread);
         self.collectives.extend(collectives.iter().filter_map(|it| {
             Some(CollectiveMember {
                 lane: lane_of(it.thread)?,
@@ -131,11 +136,50 @@ impl Trace {
         }));
     }
 
+    /// Adds the sizes and waits of a rank, as [`Trace::add_relations`] does. A wait for a stream without events is
+    /// dropped too: it is not one for all streams.
+    fn add_gpu_facts(&mut self, first: usize, sizes: &[SizeEvent], waits: &[DeviceWaitEvent]) {
+        let lanes = &self.lanes[first..];
+        let lane_of = |thread: ThreadId| lane_of(lanes, first, thread);
+        self.sizes.extend(sizes.iter().filter_map(|it| {
+            Some(CallSize {
+                lane: lane_of(it.thread)?,
+                time: it.time,
+                bytes: it.bytes,
+            })
+        }));
+        self.device_waits.extend(waits.iter().filter_map(|it| {
+            let stream = match it.stream {
+                Some(stream) => Some(lane_of(stream)?),
+                None => None,
+            };
+            Some(DeviceWait {
+                lane: lane_of(it.thread)?,
+                time: it.time,
+                stream,
+            })
+        }));
+    }
+
     /// Returns the launches of the calls of a lane, in order of time.
     pub fn launches_on(&self, lane: LaneIdx) -> &[Launch] {
         let from = self.launches.partition_point(|it| it.lane < lane);
         let to = self.launches.partition_point(|it| it.lane <= lane);
         &self.launches[from..to]
+    }
+
+    /// Returns the sizes of the calls of a lane, in order of time.
+    pub fn sizes_on(&self, lane: LaneIdx) -> &[CallSize] {
+        let from = self.sizes.partition_point(|it| it.lane < lane);
+        let to = self.sizes.partition_point(|it| it.lane <= lane);
+        &self.sizes[from..to]
+    }
+
+    /// Returns the calls of a lane that wait for a GPU, in order of time.
+    pub fn device_waits_on(&self, lane: LaneIdx) -> &[DeviceWait] {
+        let from = self.device_waits.partition_point(|it| it.lane < lane);
+        let to = self.device_waits.partition_point(|it| it.lane <= lane);
+        &self.device_waits[from..to]
     }
 
     /// Returns the calls of a lane that take part in collectives, in order of time.
@@ -224,4 +268,10 @@ impl Trace {
         self.names
             .name(self.lane(exec.lane).executions.func[exec.exec.index()])
     }
+}
+
+/// Returns the lane of a thread among those of a rank, the first of which has index `first`.
+fn lane_of(lanes: &[Lane], first: usize, thread: ThreadId) -> Option<LaneIdx> {
+    let at = lanes.binary_search_by_key(&thread, |lane| lane.thread);
+    at.ok().map(|at| LaneIdx::from_index(first + at))
 }

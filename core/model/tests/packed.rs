@@ -6,10 +6,10 @@
 )]
 
 use callgrove_model::{
-    CollectiveEvent, CommKind, CounterId, CsTree, DurationNs, ExecIdx, ExecRef, Forest,
-    FuncEventKind, FuncId, LaneIdx, LaunchEvent, NameTable, PackedError, PackedLanes, PackedTree,
-    ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace,
-    TraceHead, TreeIdx, TreeRef, Warnings, WeightUnit,
+    CollectiveEvent, CommKind, CounterId, CsTree, DeviceWaitEvent, DurationNs, ExecIdx, ExecRef,
+    Forest, FuncEventKind, FuncId, LaneIdx, LaunchEvent, NameTable, PackedError, PackedLanes,
+    PackedTree, ProgramId, RankBuilder, RankId, RankTrace, SizeEvent, StepBatch, StepId, ThreadId,
+    TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings, WeightUnit,
 };
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
                 90..180 => batch
                     .funcs
                     .push(thread, FuncEventKind::Exit, func, time, row),
-                // A call may take part in a collective, and may have been launched by any thread.
+                // A call may take part in a collective, may have been launched by any thread, and may wait.
                 180..190 => {
                     batch.collectives.push(CollectiveEvent {
                         thread,
@@ -51,6 +51,16 @@ fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
                         time,
                         by: ThreadId((u32::from(event) / 2) & 1),
                         launched: time,
+                    });
+                    batch.sizes.push(SizeEvent {
+                        thread,
+                        time,
+                        bytes: u64::MAX - u64::from(after),
+                    });
+                    batch.device_waits.push(DeviceWaitEvent {
+                        thread,
+                        time,
+                        stream: (event < 185).then_some(ThreadId(u32::from(event) & 1)),
                     });
                 }
                 190..210 => batch
@@ -88,12 +98,14 @@ fn picture(trace: &Trace) -> String {
     let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
     let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
     format!(
-        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
+        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
         trace.lanes,
         trace.messages,
         trace.writes,
         trace.collectives,
         trace.launches,
+        trace.sizes,
+        trace.device_waits,
         trace.metadata,
         trace.warnings,
         trace.num_steps,

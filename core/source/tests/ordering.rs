@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use callgrove_model::{
-    CommKind, FuncId, NameTable, RankId, StepBatch, ThreadId, TimeNs, Trace, WarningKind,
+    CommKind, FuncId, LaneIdx, NameTable, RankId, StepBatch, ThreadId, TimeNs, Trace, WarningKind,
 };
 use callgrove_model::{RankBuilder, Warnings};
 use callgrove_source::{
@@ -189,6 +189,9 @@ fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
     rank.message(main, TimeNs(6), CommKind::Send, RankId(4), 1, 8);
     rank.collective(stream, TimeNs(5), 77, 3);
     rank.launch(stream, TimeNs(5), main, TimeNs(4));
+    rank.size(stream, TimeNs(5), 64);
+    rank.device_wait(main, TimeNs(5), Some(stream));
+    rank.device_wait(helper, TimeNs(5), None);
     let trace = trace(rank);
     assert_eq!(trace.lanes.len(), 3);
     assert_eq!(trace.lanes[0].comms.time, [TimeNs(6)]);
@@ -203,6 +206,13 @@ fn lanes_are_numbered_from_the_main_thread_and_relations_follow_them() {
         (2, 0, TimeNs(4))
     );
     assert_eq!(trace.collectives[0].lane.0, 2);
+    let sizes = trace.sizes.iter().map(|it| (it.lane.0, it.bytes));
+    assert_eq!(sizes.collect::<Vec<_>>(), [(2, 64)]);
+    let waits = trace.device_waits.iter();
+    let waits = waits.map(|it| (it.lane.0, it.stream.map(|it| it.0)));
+    assert_eq!(waits.collect::<Vec<_>>(), [(0, Some(2)), (1, None)]);
+    assert_eq!(trace.sizes_on(LaneIdx(1)), []);
+    assert_eq!(trace.device_waits_on(LaneIdx(1)).len(), 1);
 }
 
 #[test]
@@ -212,6 +222,8 @@ fn relations_follow_a_call_to_a_lane_of_its_own() {
     rank.launch(lane, TimeNs(0), lane, TimeNs(0));
     rank.launch(lane, TimeNs(5_000), lane, TimeNs(1));
     rank.collective(lane, TimeNs(5_000), 7, 0);
+    rank.size(lane, TimeNs(5_000), 8);
+    rank.device_wait(lane, TimeNs(5_000), None);
     // No call begins here.
     rank.collective(lane, TimeNs(6_000), 7, 1);
     let trace = trace(rank);
@@ -219,6 +231,8 @@ fn relations_follow_a_call_to_a_lane_of_its_own() {
     assert_eq!(launches.collect::<Vec<_>>(), [(0, 0), (1, 5_000)]);
     let collectives = trace.collectives.iter().map(|it| (it.lane.0, it.sequence));
     assert_eq!(collectives.collect::<Vec<_>>(), [(0, 1), (1, 0)]);
+    assert_eq!(trace.sizes[0].lane.0, 1);
+    assert_eq!(trace.device_waits[0].lane.0, 1);
 }
 
 #[test]
@@ -234,6 +248,8 @@ fn processes_of_a_rank_are_joined_lane_by_lane() {
         rank.launch(gpu, TimeNs(start + 3), own, TimeNs(start));
         rank.message(own, TimeNs(start), CommKind::Send, RankId(4), 1, 8);
         rank.collective(gpu, TimeNs(start + 3), 0, 0);
+        rank.size(gpu, TimeNs(start + 3), 8);
+        rank.device_wait(own, TimeNs(start), Some(gpu));
         rank
     };
     let mut joined = RankEvents::default();
@@ -252,6 +268,10 @@ fn processes_of_a_rank_are_joined_lane_by_lane() {
     let launches = trace.launches.iter().map(|it| (it.lane.0, it.by.0));
     assert_eq!(launches.collect::<Vec<_>>(), [(2, 0), (2, 1)]);
     assert_eq!(trace.collectives.len(), 2);
+    assert_eq!(trace.sizes.len(), 2);
+    let waits = trace.device_waits.iter();
+    let waits = waits.map(|it| (it.lane.0, it.stream.map(|it| it.0)));
+    assert_eq!(waits.collect::<Vec<_>>(), [(0, Some(2)), (1, Some(2))]);
     assert_eq!(trace.lanes[1].comms.time, [TimeNs(20)]);
 }
 

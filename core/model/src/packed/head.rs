@@ -14,7 +14,7 @@ use crate::lane_events::{CommRef, Comms, Counters};
 use crate::message_matching::{Message, in_order_of_sending};
 use crate::metadata::Metadata;
 use crate::names::{Name, NameTable};
-use crate::relation::{CollectiveMember, Launch};
+use crate::relation::{CallSize, CollectiveMember, DeviceWait, Launch};
 use crate::run::RunIdentity;
 use crate::time::{TimeNs, WeightUnit};
 use crate::trace::Trace;
@@ -34,6 +34,12 @@ pub struct TraceHead {
     /// Lane, time, launching lane, time of the launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     launches: Vec<(LaneIdx, TimeNs, LaneIdx, TimeNs)>,
+    /// Lane, time, bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sizes: Vec<(LaneIdx, TimeNs, u64)>,
+    /// Lane, time, stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    device_waits: Vec<(LaneIdx, TimeNs, Option<LaneIdx>)>,
     metadata: Vec<Metadata>,
     warnings: Warnings,
     num_steps: u64,
@@ -96,6 +102,14 @@ fn launch((lane, time, by, launched): (LaneIdx, TimeNs, LaneIdx, TimeNs)) -> Lau
     }
 }
 
+fn size((lane, time, bytes): (LaneIdx, TimeNs, u64)) -> CallSize {
+    CallSize { lane, time, bytes }
+}
+
+fn device_wait((lane, time, stream): (LaneIdx, TimeNs, Option<LaneIdx>)) -> DeviceWait {
+    DeviceWait { lane, time, stream }
+}
+
 impl TraceHead {
     /// Returns the head of a trace.
     pub fn of(trace: &Trace) -> Self {
@@ -110,6 +124,16 @@ impl TraceHead {
             writes: trace.writes.clone(),
             collectives: trace.collectives.iter().map(collective_columns).collect(),
             launches: trace.launches.iter().map(launch_columns).collect(),
+            sizes: trace
+                .sizes
+                .iter()
+                .map(|it| (it.lane, it.time, it.bytes))
+                .collect(),
+            device_waits: trace
+                .device_waits
+                .iter()
+                .map(|it| (it.lane, it.time, it.stream))
+                .collect(),
             metadata: trace.metadata.clone(),
             warnings: trace.warnings.clone(),
             num_steps: trace.num_steps,
@@ -155,11 +179,17 @@ impl PackedLanes {
         let is_known = |lane: LaneIdx| lane.index() < head.lanes.len();
         let collectives: Vec<_> = head.collectives.into_iter().map(collective).collect();
         let launches: Vec<_> = head.launches.into_iter().map(launch).collect();
+        let sizes: Vec<_> = head.sizes.into_iter().map(size).collect();
+        let device_waits: Vec<_> = head.device_waits.into_iter().map(device_wait).collect();
         let is_valid = head.writes.iter().all(|it| is_known(it.lane))
             && collectives.iter().all(|it| is_known(it.lane))
             && launches
                 .iter()
-                .all(|it| is_known(it.lane) && is_known(it.by));
+                .all(|it| is_known(it.lane) && is_known(it.by))
+            && sizes.iter().all(|it| is_known(it.lane))
+            && device_waits
+                .iter()
+                .all(|it| is_known(it.lane) && it.stream.is_none_or(is_known));
         if !is_valid {
             return Err(PackedError::Missing("lane"));
         }
@@ -172,6 +202,8 @@ impl PackedLanes {
                 writes: head.writes,
                 collectives,
                 launches,
+                sizes,
+                device_waits,
                 metadata: head.metadata,
                 warnings: head.warnings,
                 num_steps: head.num_steps,

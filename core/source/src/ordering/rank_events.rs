@@ -46,6 +46,8 @@ pub(super) struct LaneEvents {
     pub(super) counters: Vec<(TimeNs, CounterId, u64)>,
     pub(super) collectives: Vec<(TimeNs, u64, u64)>,
     pub(super) launches: Vec<(TimeNs, LaneNumber, TimeNs)>,
+    pub(super) sizes: Vec<(TimeNs, u64)>,
+    pub(super) device_waits: Vec<(TimeNs, Option<LaneNumber>)>,
     /// Time ranges in which the tracer wrote.
     pub(super) writes: Vec<(TimeNs, TimeNs)>,
     pub(super) metadata: Vec<(String, String)>,
@@ -69,6 +71,11 @@ impl RankEvents {
             lanes.push(LaneEvents::new(key));
             LaneNumber(lanes.len() - 1)
         })
+    }
+
+    /// Returns the lane of a key, if it was asked for before.
+    pub fn existing_lane(&self, key: LaneIdentity) -> Option<LaneNumber> {
+        self.by_key.get(&key).copied()
     }
 
     /// Returns the number of calls of a lane so far, or of their ends where these are events of their own.
@@ -160,6 +167,16 @@ impl RankEvents {
         self.lanes[lane.0].launches.push((time, by, launched));
     }
 
+    /// States the number of bytes that the call that begins at `time` moves.
+    pub fn size(&mut self, lane: LaneNumber, time: TimeNs, bytes: u64) {
+        self.lanes[lane.0].sizes.push((time, bytes));
+    }
+
+    /// States that the call that begins at `time` waits for the work of a stream, or of all streams of the rank.
+    pub fn device_wait(&mut self, lane: LaneNumber, time: TimeNs, stream: Option<LaneNumber>) {
+        self.lanes[lane.0].device_waits.push((time, stream));
+    }
+
     /// Adds the events of another process of the rank. Lanes of equal keys become one; the main thread stays the main
     /// one.
     pub fn join(&mut self, other: Self) {
@@ -175,12 +192,16 @@ impl RankEvents {
             own.messages.extend(lane.messages);
             own.counters.extend(lane.counters);
             own.collectives.extend(lane.collectives);
+            own.sizes.extend(lane.sizes);
             own.writes.extend(lane.writes);
             own.thread = own.thread.or(lane.thread);
             own.metadata.extend(lane.metadata);
             let launches = lane.launches.into_iter();
             own.launches
                 .extend(launches.map(|(time, by, launched)| (time, numbers[by.0], launched)));
+            let waits = lane.device_waits.into_iter();
+            own.device_waits
+                .extend(waits.map(|(time, stream)| (time, stream.map(|it| numbers[it.0]))));
         }
         self.main = self.main.or(other.main.map(|main| numbers[main.0]));
     }
@@ -207,6 +228,8 @@ impl LaneEvents {
             counters: Vec::new(),
             collectives: Vec::new(),
             launches: Vec::new(),
+            sizes: Vec::new(),
+            device_waits: Vec::new(),
             writes: Vec::new(),
             metadata: Vec::new(),
         }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use callgrove_model::{
-    CollectiveEvent, FuncEvent, FuncEventKind, LaunchEvent, Metadata, ProgramId, RankId, StepBatch,
-    StepId, ThreadId, TimeNs, Warnings,
+    CollectiveEvent, DeviceWaitEvent, FuncEvent, FuncEventKind, LaunchEvent, Metadata, ProgramId,
+    RankId, SizeEvent, StepBatch, StepId, ThreadId, TimeNs, Warnings,
 };
 
 use super::nesting::nest;
@@ -45,6 +45,8 @@ struct LanePoints {
     counters: Delivered<(TimeNs, callgrove_model::CounterId, u64)>,
     collectives: Delivered<(TimeNs, u64, u64)>,
     launches: Delivered<(TimeNs, LaneNumber, TimeNs)>,
+    sizes: Delivered<(TimeNs, u64)>,
+    device_waits: Delivered<(TimeNs, Option<LaneNumber>)>,
     writes: Delivered<(TimeNs, TimeNs)>,
 }
 
@@ -117,6 +119,8 @@ impl RankSteps {
         let calls = nest(lane.calls, self.rank, warnings);
         let mut collectives = by_lane(lane.collectives, &calls, |it| it.0);
         let mut launches = by_lane(lane.launches, &calls, |it| it.0);
+        let mut sizes = by_lane(lane.sizes, &calls, |it| it.0);
+        let mut waits = by_lane(lane.device_waits, &calls, |it| it.0);
         let mut points = LanePoints {
             messages: Delivered::of(lane.messages, |it| it.time),
             counters: Delivered::of(lane.counters, |it| it.0),
@@ -132,6 +136,8 @@ impl RankSteps {
             let mut of_lane = std::mem::take(&mut points);
             of_lane.collectives = Delivered::of(std::mem::take(&mut collectives[index]), |it| it.0);
             of_lane.launches = Delivered::of(std::mem::take(&mut launches[index]), |it| it.0);
+            of_lane.sizes = Delivered::of(std::mem::take(&mut sizes[index]), |it| it.0);
+            of_lane.device_waits = Delivered::of(std::mem::take(&mut waits[index]), |it| it.0);
             self.describe(&lane.metadata, lane.key, thread);
             self.push(thread, calls, of_lane);
         }
@@ -278,6 +284,20 @@ impl LanePoints {
                 time,
                 by: threads[by.0],
                 launched,
+            }));
+        let sizes = self.sizes.until(last, |it| it.0).iter();
+        batch.sizes.extend(sizes.map(|&(time, bytes)| SizeEvent {
+            thread,
+            time,
+            bytes,
+        }));
+        let waits = self.device_waits.until(last, |it| it.0).iter();
+        batch
+            .device_waits
+            .extend(waits.map(|&(time, stream)| DeviceWaitEvent {
+                thread,
+                time,
+                stream: stream.map(|it| threads[it.0]),
             }));
     }
 }
