@@ -14,6 +14,7 @@ use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::delay_root::DelayRoot;
+use super::device_waits::DeviceWaits;
 use super::grouping::{Cluster, confidence_percent, group};
 use super::lane_delays::LaneDelays;
 use super::meetings::Meetings;
@@ -86,12 +87,13 @@ impl Causes {
     ) -> Result<Self, Cancelled> {
         let is_excerpt = source.is_excerpt();
         let kinds = CallKind::of_trace(trace);
+        let device_waits = DeviceWaits::find(trace);
         let clocks = if is_excerpt {
             Clocks::of_excerpt(trace)
         } else {
             Clocks::estimate(trace)
         };
-        let mut segments = Segments::new(trace, &clocks, &kinds);
+        let mut segments = Segments::new(trace, &clocks, &kinds, &device_waits);
         if !is_excerpt {
             add_thread_waits(&mut segments);
         }
@@ -103,7 +105,7 @@ impl Causes {
             Meetings::find(trace, &clocks, &segments)
         };
         progress.at(0.3)?;
-        let released = releases(&segments, &partners, &meetings);
+        let released = releases(&segments, &partners, &meetings, &device_waits);
         progress.at(0.4)?;
         let mut replayed = replay(&segments, &partners, &meetings, &released, source);
         progress.at(0.8)?;

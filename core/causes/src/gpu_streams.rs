@@ -18,7 +18,14 @@ impl StatedStreams {
         Self(stated.map(|it| (it.program, it.rank, it.thread)).collect())
     }
 
-    /// Returns whether a lane is a stream.
+    /// Returns the lanes that only mirror waits of the host: nothing happens there.
+    pub(super) fn mirrors(trace: &Trace) -> Self {
+        let states = |it: &&Metadata| Property::MirrorsWaits.is_in(it);
+        let stated = trace.metadata.iter().filter(states);
+        Self(stated.map(|it| (it.program, it.rank, it.thread)).collect())
+    }
+
+    /// Returns whether a lane is among them.
     pub fn contains(&self, lane: &Lane) -> bool {
         self.0.contains(&(lane.program, lane.rank, lane.thread))
     }

@@ -56,6 +56,7 @@ mod call_kind;
 mod causes;
 mod clock;
 mod delay_root;
+mod device_waits;
 mod gpu_streams;
 mod grouping;
 mod lane_delays;

@@ -1,9 +1,10 @@
 //! The release of each operation: the event that ended its wait.
 
-use callgrove_model::{CommKind, CommRef, DurationNs, LaneIdx, TimeNs, Trace};
+use callgrove_model::{CommKind, CommRef, DurationNs, ExecRef, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::device_waits::DeviceWaits;
 use super::meetings::{Meetings, TIE};
 use super::outcome::WaitKind;
 use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
@@ -119,6 +120,7 @@ pub(super) fn releases(
     segments: &Segments,
     partners: &Partners<'_>,
     meetings: &Meetings,
+    device_waits: &DeviceWaits,
 ) -> Vec<Vec<Released>> {
     let last_entries: Vec<_> = meetings
         .all
@@ -138,6 +140,7 @@ pub(super) fn releases(
         segments,
         partners,
         meetings,
+        device_waits,
         last_entries,
         streams,
     };
@@ -167,6 +170,7 @@ struct Find<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
     meetings: &'a Meetings,
+    device_waits: &'a DeviceWaits,
     /// For each meeting, its members by entry.
     last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
     streams: Vec<Vec<LaneIdx>>,
@@ -245,10 +249,13 @@ impl Find<'_> {
     /// Adds the last call of each other stream of the rank that ended in an operation.
     fn of_streams(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
         let process = self.segments.lane(it.lane).process;
-        for &stream in self.streams[process]
-            .iter()
-            .filter(|&&stream| stream != it.lane)
-        {
+        let call = ExecRef {
+            lane: it.lane,
+            exec: operation.call,
+        };
+        let only = self.device_waits.stream(call);
+        let is_waited_for = |stream: &LaneIdx| only.map_or(*stream != it.lane, |it| it == *stream);
+        for stream in self.streams[process].iter().copied().filter(is_waited_for) {
             let lane = self.segments.lane(stream);
             let ended = lane.gaps.partition_point(|it| it.end <= operation.end);
             let kernel = ended.checked_sub(1).map(|last| lane.gaps[last].end);

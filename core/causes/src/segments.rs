@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use callgrove_model::{
-    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId, TimeNs, Trace,
+    CallSize, DurationNs, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId,
+    TimeNs, Trace,
 };
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::gpu_streams::gpu_stream_lanes;
+use super::device_waits::DeviceWaits;
+use super::gpu_streams::{StatedStreams, gpu_stream_lanes};
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
@@ -111,6 +113,20 @@ struct Place {
     next: FuncId,
     next_enters: bool,
     part: GapPart,
+    size: SizeClass,
+}
+
+/// The size of what a call moves, in steps of a quarter of an octave; 0 if it is not stated. A larger copy is not a
+/// slower one: calls are compared with those of their size.
+type SizeClass = u8;
+
+/// Number of size classes of an octave: the widest, from 4 to 5, is 25 % wide.
+const CLASSES_PER_OCTAVE: u64 = 4;
+
+fn size_class(bytes: u64) -> SizeClass {
+    let octave = u64::from(bytes.max(4).ilog2());
+    let quarter = (bytes.max(4) >> (octave - 2)) % CLASSES_PER_OCTAVE;
+    u8::try_from(octave * CLASSES_PER_OCTAVE + quarter).unwrap_or(SizeClass::MAX)
 }
 
 /// Call paths and places of a run, numbered in order of appearance.
@@ -204,15 +220,24 @@ impl LaneSegments {
 
 impl Segments {
     /// Splits every lane into segments. Cost: linear in events.
-    pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
+    pub(super) fn new(
+        trace: &Trace,
+        clocks: &Clocks,
+        kinds: &[CallKind],
+        device_waits: &DeviceWaits,
+    ) -> Self {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
         let devices = gpu_stream_lanes(trace, kinds);
+        let mirrors = StatedStreams::mirrors(trace);
         let mut places = Places::new();
         let lanes = trace.lanes().map(|(index, lane)| {
             let rank = (lane.program, lane.rank);
             let process = processes.binary_search(&rank).unwrap_or_else(|at| at);
-            let mut walk = Walk::new(trace, clocks, kinds, index, &mut places);
-            walk.lane();
+            let calls = (kinds, device_waits);
+            let mut walk = Walk::new(trace, clocks, calls, index, &mut places);
+            if !mirrors.contains(lane) {
+                walk.lane();
+            }
             LaneSegments {
                 is_device: devices.contains(&index),
                 process,
@@ -261,6 +286,8 @@ struct Walk<'a> {
     trace: &'a Trace,
     clocks: &'a Clocks,
     kinds: &'a [CallKind],
+    device_waits: &'a DeviceWaits,
+    sizes: &'a [CallSize],
     index: LaneIdx,
     places: &'a mut Places,
     /// The open calls with their paths, outermost first.
@@ -280,7 +307,7 @@ impl<'a> Walk<'a> {
     fn new(
         trace: &'a Trace,
         clocks: &'a Clocks,
-        kinds: &'a [CallKind],
+        (kinds, device_waits): (&'a [CallKind], &'a DeviceWaits),
         index: LaneIdx,
         places: &'a mut Places,
     ) -> Self {
@@ -289,6 +316,8 @@ impl<'a> Walk<'a> {
             trace,
             clocks,
             kinds,
+            device_waits,
+            sizes: trace.sizes_on(index),
             index,
             places,
             open: Vec::new(),
@@ -334,7 +363,7 @@ impl<'a> Walk<'a> {
         let caller = self.open.last().map_or(0, |it| it.1);
         let path = self.places.path(caller, func);
         self.open.push((exec, path));
-        let kind = self.kinds[func.index()];
+        let kind = self.kind(exec, func);
         if self.operation_depth.is_none() && kind.can_wait() {
             self.operation_depth = Some(self.open.len());
             self.found.operations.push(Operation {
@@ -350,6 +379,13 @@ impl<'a> Walk<'a> {
         }
         self.before = None;
         self.last = Some(time);
+    }
+
+    fn kind(&self, exec: ExecIdx, func: FuncId) -> CallKind {
+        let kind = self.kinds[func.index()];
+        let lane = self.index;
+        let waits = kind == CallKind::Work && self.device_waits.contains(ExecRef { lane, exec });
+        if waits { CallKind::DeviceSync } else { kind }
     }
 
     fn leave(&mut self, call: ExecIdx) {
@@ -419,6 +455,7 @@ impl<'a> Walk<'a> {
                 next,
                 next_enters,
                 part: GapPart::Whole,
+                size: self.size_class(call),
             };
             let gap = Gap {
                 start: last,
@@ -430,6 +467,13 @@ impl<'a> Walk<'a> {
             };
             self.found.gaps.push(gap);
         }
+    }
+
+    fn size_class(&self, call: ExecIdx) -> SizeClass {
+        let entry = self.lane.executions.entry[call.index()];
+        let at = self.sizes.partition_point(|it| it.time < entry);
+        let stated = self.sizes.get(at).filter(|it| it.time == entry);
+        stated.map_or(0, |it| size_class(it.bytes))
     }
 
     /// Returns whether a thread other than the first of its rank is in no function of the program.
