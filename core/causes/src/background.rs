@@ -279,15 +279,12 @@ fn workers(segments: &Segments) -> Vec<usize> {
     lanes.into_iter().filter(works).map(|it| it.0).collect()
 }
 
-/// Returns the ranks of each host, as indices into the processes. A host without a name has none: its ranks may be
-/// anywhere.
+/// Returns the ranks of each host, as indices into the processes. Ranks whose host is not stated are one group: what
+/// they lose at the same time has a common cause.
 fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeSet<usize>> {
     let mut ranks = vec![BTreeSet::new(); clocks.hosts().len()];
     for (lane, it) in segments.lanes.iter().enumerate() {
-        let host = clocks.host_of(LaneIdx::from_index(lane));
-        if !clocks.hosts()[host].host.is_empty() {
-            ranks[host].insert(it.process);
-        }
+        ranks[clocks.host_of(LaneIdx::from_index(lane))].insert(it.process);
     }
     ranks
 }

@@ -1,8 +1,6 @@
 //! The kind of a function in the search for causes: work, or a call in which a lane can wait.
 
-use callgrove_model::{
-    FuncId, FunctionName, NameTable, Trace, communication_kernel, is_tracer_write,
-};
+use callgrove_model::{FuncId, FunctionName, NameTable, Trace, is_tracer_write};
 
 use super::wait_names;
 
@@ -56,10 +54,7 @@ const ROOTED: &[&str] = &[
 
 /// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from
 /// all.
-const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_"];
-
-/// Lower-case prefix of the collectives of PyTorch's back end for CPUs.
-const GLOO: &str = "gloo:";
+const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_", "collective-broadcast"];
 
 /// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
 const DEVICE_SYNC_END: &str = "synchronize";
@@ -102,9 +97,8 @@ impl CallKind {
             return Self::TracerFlush;
         }
         let plain = parsed.qualified.to_ascii_lowercase();
-        let kernel = communication_kernel(parsed.qualified).map(str::to_ascii_lowercase);
-        if let Some(operation) = kernel.as_deref().or_else(|| plain.strip_prefix(GLOO)) {
-            return Self::of_communication(operation);
+        if let Some(operation) = wait_names::communication(parsed.qualified) {
+            return Self::of_communication(&operation);
         }
         let is_device = DEVICE_APIS.iter().any(|it| plain.starts_with(it));
         match wait_names::can_wait(name) {
@@ -114,7 +108,7 @@ impl CallKind {
         }
     }
 
-    /// Returns the kind of an operation of NCCL, RCCL or Gloo, whose names are in lower case.
+    /// Returns the kind of an operation of NCCL, RCCL, Gloo or XLA, whose names are in lower case.
     fn of_communication(operation: &str) -> Self {
         match operation {
             _ if operation.starts_with("send") || operation.starts_with("recv") => {
@@ -178,6 +172,9 @@ mod tests {
             CallKind::PointToPoint,
         );
         check("gloo:all_reduce", CallKind::Collective);
+        check("all-reduce.2", CallKind::Collective);
+        check("reduce-scatter", CallKind::Collective);
+        check("gloo:send", CallKind::PointToPoint);
         check("Comm::exchange() [{comm.cpp} {1,0}]", CallKind::Work);
     }
 }

@@ -336,7 +336,14 @@ impl Found<'_> {
         found.extend(designed.iter().map(|it| (self.designed(it), Vec::new())));
         let order = |it: &Incident| {
             let cost = Reverse(it.delay);
-            (it.kind.is_by_design(), cost, it.start, it.root.lane)
+            let is_unknown = it.kind == CauseKind::Unknown;
+            (
+                it.kind.is_by_design(),
+                is_unknown,
+                cost,
+                it.start,
+                it.root.lane,
+            )
         };
         found.sort_by_key(|it| order(&it.0));
         let mut of_root = vec![None; roots.len()];

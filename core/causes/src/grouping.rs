@@ -85,8 +85,13 @@ pub(super) fn group(
     let mut clusters = grouping.group_large(sorted.own);
     let mut noise = sorted.noise;
     clusters.extend(grouping.busy_hosts(sorted.of_hosts, &mut noise));
-    if !noise.is_empty() {
-        clusters.push(grouping.recurrent(CauseKind::Noise, noise));
+    for (kind, roots) in [
+        (CauseKind::Unknown, sorted.unknown),
+        (CauseKind::Noise, noise),
+    ] {
+        if !roots.is_empty() {
+            clusters.push(grouping.recurrent(kind, roots));
+        }
     }
     for cluster in &clusters {
         if matches!(cluster.kind, CauseKind::BusyHost | CauseKind::Noise) {
@@ -122,12 +127,19 @@ struct Sorted {
     own: Vec<usize>,
     /// Those of a host.
     of_hosts: Vec<usize>,
+    /// Waits for ranks that the trace does not show, and for which no other rank waited.
+    unknown: Vec<usize>,
     /// Those that the run has all the time.
     noise: Vec<usize>,
 }
 
 impl Sorted {
     fn add(&mut self, it: usize, root: &mut DelayRoot, background: Option<&Background>) {
+        if root.kind == CauseKind::Unknown && root.cost == DurationNs::ZERO && background.is_some()
+        {
+            self.unknown.push(it);
+            return;
+        }
         let is_of_ranks = matches!(root.kind, CauseKind::Stalled | CauseKind::Slow);
         let Some(background) = background.filter(|_| is_of_ranks) else {
             self.own.push(it);

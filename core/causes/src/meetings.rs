@@ -72,7 +72,7 @@ impl Meetings {
         }
         for lanes in series.into_values() {
             let mut alike: BTreeMap<usize, Series> = BTreeMap::new();
-            for calls in lanes.into_values() {
+            for calls in by_rank(segments, lanes) {
                 alike.entry(calls.len()).or_default().push(calls);
             }
             for series in alike.into_values().filter(|it| it.len() > 1) {
@@ -200,6 +200,30 @@ impl Meetings {
             }
         }
     }
+}
+
+/// Returns the calls of each lane that meets others: its own, or, if the threads of a pool share them in any order, those
+/// of its rank in order of time.
+fn by_rank(
+    segments: &Segments,
+    lanes: BTreeMap<LaneIdx, Vec<OperationRef>>,
+) -> Vec<Vec<OperationRef>> {
+    let processes: BTreeSet<usize> = lanes.keys().map(|it| segments.lane(*it).process).collect();
+    let counts: BTreeSet<usize> = lanes.values().map(Vec::len).collect();
+    if processes.len() < 2 || processes.len() == lanes.len() || counts.len() == 1 {
+        return lanes.into_values().collect();
+    }
+    let mut of_rank: BTreeMap<usize, Vec<OperationRef>> = BTreeMap::new();
+    for (lane, calls) in lanes {
+        of_rank
+            .entry(segments.lane(lane).process)
+            .or_default()
+            .extend(calls);
+    }
+    for calls in of_rank.values_mut() {
+        calls.sort_by_key(|it| (segments.operation(*it).start, *it));
+    }
+    of_rank.into_values().collect()
 }
 
 /// Returns the place of the calls that an operation can meet with, and its kind.

@@ -101,6 +101,20 @@ impl<'a> Partners<'a> {
         Some((self.operation(mate)?, self.clocks.common(mate.lane, time)))
     }
 
+    /// Returns the lane of the other end of a message. If the trace does not have that end, as where it records sends
+    /// only, it is the first lane of the stated rank.
+    pub(super) fn lane(&self, segments: &Segments, lane: LaneIdx, row: usize) -> Option<LaneIdx> {
+        if let Some((mate, _)) = self.mate(lane, row) {
+            return Some(mate.lane);
+        }
+        let own = self.trace.lane(lane);
+        let process = (own.program, own.comms.partner[row]);
+        let process = segments.processes.binary_search(&process).ok()?;
+        let first = segments.lanes.partition_point(|it| it.process < process);
+        let first = LaneIdx::from_index(first);
+        (own.comms.mate[row].is_none() && first != lane).then_some(first)
+    }
+
     /// Returns the rows of an operation with messages of one kind.
     pub(super) fn rows(
         &self,

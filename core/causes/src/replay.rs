@@ -381,7 +381,7 @@ impl Replay<'_> {
             self.peers(it, operation)
         };
         root.is_for_any = may_be_any && peers.is_empty();
-        root.is_unmatched = root.is_for_any && self.can_wait_unmatched(it, operation);
+        root.is_unmatched = peers.is_empty() && self.can_wait_unmatched(it, operation);
         root.peers = if root.is_for_any {
             Arc::clone(&self.all_lanes)
         } else {
@@ -405,12 +405,8 @@ impl Replay<'_> {
 
     /// Returns the lanes that an operation can wait for: of its messages, its meeting, or the sends it completes.
     fn peers(&self, it: OperationRef, operation: &Operation) -> Vec<LaneIdx> {
-        let of_rows = |operation: &Operation| {
-            let rows = operation.rows.clone();
-            let mates = rows.filter_map(|row| self.partners.mate(it.lane, row));
-            mates.map(|(mate, _)| mate.lane).collect::<Vec<_>>()
-        };
-        let mut peers = of_rows(operation);
+        let lane_of = |row: usize| self.partners.lane(self.segments, it.lane, row);
+        let mut peers: Vec<LaneIdx> = operation.rows.clone().filter_map(lane_of).collect();
         if let Some(meeting) = self.meetings.of(it) {
             let members = meeting.operations.iter().map(|it| it.lane);
             peers.extend(members.filter(|lane| *lane != it.lane));
@@ -419,8 +415,7 @@ impl Replay<'_> {
             let since = before.iter().rev().take(MAX_PENDING);
             for other in since.take_while(|other| other.path != operation.path) {
                 let sends = self.partners.rows(it.lane, other, CommKind::Send);
-                let mates = sends.filter_map(|row| self.partners.mate(it.lane, row));
-                peers.extend(mates.map(|(mate, _)| mate.lane));
+                peers.extend(sends.filter_map(lane_of));
             }
         }
         peers.sort_unstable();

@@ -1,6 +1,6 @@
 //! Functions in which a lane waits for others.
 
-use callgrove_model::FunctionName;
+use callgrove_model::{FunctionName, communication_kernel};
 
 /// Lower-case prefixes of the names of functions that wait: OpenMP and POSIX threads, GPU queues.
 const PREFIXES: &[&str] = &[
@@ -27,10 +27,42 @@ const PREFIXES: &[&str] = &[
 /// Lower-case suffixes of the names of functions that wait, as in `cudaStreamSynchronize` and `hipDeviceSynchronize`.
 const SUFFIXES: &[&str] = &["synchronize", "::wait", "::barrier", "thread::join"];
 
+/// Lower-case prefix of the operations of PyTorch's back end for CPUs.
+const GLOO: &str = "gloo:";
+
+/// The instructions of XLA in which devices wait for one another, without a number and what follows.
+const XLA_COLLECTIVES: &[&str] = &[
+    "all-gather",
+    "all-reduce",
+    "all-to-all",
+    "collective-broadcast",
+    "collective-permute",
+    "ragged-all-to-all",
+    "reduce-scatter",
+];
+/// Suffix of the second half of such an instruction that runs in the background, which waits.
+const XLA_DONE: &str = "-done";
+
+/// Returns the lower-case name of the operation of a call by which ranks communicate: `all_reduce` for
+/// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2`, `allreduce_sum_f32` for a kernel of NCCL; `None` for other
+/// names, and for MPI.
+pub(super) fn communication(name: &str) -> Option<String> {
+    if let Some(kernel) = communication_kernel(name) {
+        return Some(kernel.to_ascii_lowercase());
+    }
+    let plain = name.to_ascii_lowercase();
+    if let Some(operation) = plain.strip_prefix(GLOO) {
+        return Some(operation.to_owned());
+    }
+    let instruction = plain.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
+    let whole = instruction.strip_suffix(XLA_DONE).unwrap_or(instruction);
+    XLA_COLLECTIVES.contains(&whole).then(|| whole.to_owned())
+}
+
 /// Returns whether a lane can wait in a function of this name: an MPI function, a barrier or a synchronisation.
 pub fn can_wait(name: &str) -> bool {
     let name = FunctionName::parse(name);
-    if name.is_mpi() {
+    if name.is_mpi() || communication(name.qualified).is_some() {
         return true;
     }
     let plain = name.qualified.to_ascii_lowercase();
@@ -50,12 +82,17 @@ mod tests {
             "OpenMP_Sync_Region_Barrier: main",
             "cudaStreamSynchronize",
             "std::thread::join() [{x.cpp} {1,0}]",
+            "gloo:all_reduce",
+            "all-reduce.2",
+            "all-gather-done.11",
         ] {
             assert!(can_wait(name), "{name}");
         }
         for name in [
             "Heat::row(int)",
             "double Heat::residual() [{/src/app.cpp} {3,0}]",
+            "all-gather-start.11",
+            "reduce.3",
             "",
         ] {
             assert!(!can_wait(name), "{name}");

@@ -264,10 +264,10 @@ impl IncidentFacts<'_> {
         match self.kind {
             CauseKind::BusyHost => {
                 let host = match self.host {
-                    "" => "The host was".to_owned(),
-                    name => format!("Host {name}"),
+                    "" => "Ranks were late at once".to_owned(),
+                    name => format!("Host {name} busy"),
                 };
-                format!("{host} busy for {length}: {all} slowed by {cost} in all")
+                format!("{host} for {length}: {all} slowed by {cost} in all")
             }
             CauseKind::Transfer => format!(
                 "Messages between hosts were up to {} late; {all} waited {cost} in all",
@@ -295,13 +295,26 @@ impl IncidentFacts<'_> {
             CauseKind::Unknown if root.rank.is_none() => {
                 format!("{all} waited {cost} in all; no message shows for which")
             }
+            CauseKind::Unknown if num_others == 0 => {
+                let waits = match self.times {
+                    0 | 1 => String::new(),
+                    times => format!(" in the longest of {times} such waits, {cost} in all"),
+                };
+                let sentence = format!(
+                    "{} waited {} longer than usual{}{waits}; the trace does not show for which rank",
+                    root.rank(),
+                    root.own_delay,
+                    root.within()
+                );
+                capitalised(sentence)
+            }
             CauseKind::Unknown => format!(
                 "{all} waited {cost} in all, perhaps for {}{}; the trace has no messages to show for which",
                 root.rank(),
                 root.within()
             ),
             CauseKind::Noise => format!(
-                "{} short delays that most ranks have, {cost} in all; probably the machine",
+                "{} short delays, such as this run has all the time, {cost} in all",
                 self.times
             ),
             _ => {
