@@ -18,9 +18,11 @@ const SPREAD_GAPS: u32 = 3;
 const SPREAD_PERCENT: i64 = 70;
 /// Minimum delay of an incident.
 pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
-/// Number of times from which on a host is often busy.
+/// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
+const FEW_RANKS: usize = 4;
+/// Number of times from which on a rank is often late, or a host often busy.
 const MIN_FREQUENT: usize = 8;
-/// Multiple of the median cost of a host's delays that is far more than usual.
+/// Multiple of the median cost of such delays, or of their own length, that is far more than usual.
 const FAR_MORE: i64 = 6;
 /// Divisor of the larger delay's cost: a delay within it that costs less than a tenth may belong to it.
 const SMALL_COST: i64 = 10;
@@ -82,8 +84,15 @@ pub(super) fn group(
         clocks,
         roots,
     };
+    let often = if is_excerpt {
+        Vec::new()
+    } else {
+        grouping.noise(&sorted.own)
+    };
+    sorted.own.retain(|it| often.binary_search(it).is_err());
     let mut clusters = grouping.group_large(sorted.own);
     let mut noise = sorted.noise;
+    noise.extend(often);
     clusters.extend(grouping.busy_hosts(sorted.of_hosts, &mut noise));
     for (kind, roots) in [
         (CauseKind::Unknown, sorted.unknown),
@@ -127,7 +136,7 @@ struct Sorted {
     own: Vec<usize>,
     /// Those of a host.
     of_hosts: Vec<usize>,
-    /// Waits for ranks that the trace does not show, and for which no other rank waited.
+    /// Waits for ranks that the trace does not show.
     unknown: Vec<usize>,
     /// Those that the run has all the time.
     noise: Vec<usize>,
@@ -135,8 +144,7 @@ struct Sorted {
 
 impl Sorted {
     fn add(&mut self, it: usize, root: &mut DelayRoot, background: Option<&Background>) {
-        if root.kind == CauseKind::Unknown && root.cost == DurationNs::ZERO && background.is_some()
-        {
+        if root.kind == CauseKind::Unknown && background.is_some() {
             self.unknown.push(it);
             return;
         }
@@ -197,6 +205,44 @@ impl Grouping<'_> {
             }
         }
         clusters
+    }
+
+    /// Returns the roots that resemble delays every rank has often, ascending. Frequent delays of one rank are not
+    /// noise, nor are those that all wait for.
+    fn noise(&self, large: &[usize]) -> Vec<usize> {
+        let mut costs: BTreeMap<usize, Vec<DurationNs>> = BTreeMap::new();
+        for &it in large {
+            if self.roots[it].kind != CauseKind::TracerWrite {
+                costs
+                    .entry(self.process(it))
+                    .or_default()
+                    .push(self.cost(it));
+            }
+        }
+        let middle = |costs: &mut Vec<DurationNs>| {
+            costs.sort_unstable();
+            costs[costs.len() / 2]
+        };
+        let processes = 0..self.segments.processes.len();
+        let mut usual: Vec<DurationNs> = processes
+            .map(|process| match costs.get_mut(&process) {
+                Some(costs) if costs.len() >= MIN_FREQUENT => middle(costs),
+                _ => DurationNs::ZERO,
+            })
+            .collect();
+        if usual.is_empty() {
+            return Vec::new();
+        }
+        usual.sort_unstable();
+        let usual = usual[usual.len() / FEW_RANKS];
+        let most = DurationNs(usual.0.saturating_mul(FAR_MORE));
+        let is_noise = |it: &usize| {
+            let root = &self.roots[*it];
+            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+                && self.cost(*it) < most
+                && root.cost.0 < root.amount.0.saturating_mul(FAR_MORE)
+        };
+        large.iter().copied().filter(is_noise).collect()
     }
 
     fn cost(&self, it: usize) -> DurationNs {

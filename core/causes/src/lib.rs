@@ -59,6 +59,7 @@ mod delay_root;
 mod device_waits;
 mod gpu_streams;
 mod grouping;
+mod iteration_work;
 mod lane_delays;
 mod meetings;
 mod outcome;
@@ -74,6 +75,7 @@ mod wait_states;
 pub use causes::Causes;
 pub use clock::{BackInTime, Clocks, HostClock, hosts};
 pub use gpu_streams::StatedStreams;
+pub use iteration_work::{PathWork, RankWork, iteration_work};
 pub use outcome::{
     CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause,
     SimilarIncidents, Wait, WaitCell, WaitKind, WaitedFor, Waits,

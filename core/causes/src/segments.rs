@@ -186,6 +186,11 @@ impl Places {
         self.of_place[index(place)].path
     }
 
+    /// Returns the part of a visit that a place is.
+    pub(super) fn part_of(&self, place: u32) -> GapPart {
+        self.of_place[index(place)].part
+    }
+
     /// Returns the innermost function of a path.
     pub(super) fn func(&self, path: PathIdx) -> Option<FuncId> {
         self.of_path[index(path)].0

@@ -38,6 +38,12 @@
 //! The thresholds come from a prototype on generated programs, except τ and the 5 spreads (there .7 and 8), which
 //! were chosen on a recorded run of LAMMPS in which the calls of one rank were prolonged.
 //!
+//! - *Slow in every iteration*: the own work of a rank in an iteration, on all threads and without waits, exceeds the
+//!   median of the other ranks by 30 %, or by 15 % if half of the difference is in calls that no other rank makes. The
+//!   usual work is the sum over call paths of the quantile .10 over the iterations: a host that takes cores away only
+//!   adds time, at another path each time. The rank must be the first in both halves of the run, and in odd and even
+//!   iterations. Chosen on jobs of PyTorch; 2 ranks are enough.
+//!
 //! Each finding must cost its lane at least 2 % of the work of the busiest lane, that is, of its own time in
 //! recurring functions. Equal findings on several lanes or functions are one.
 //!
@@ -45,8 +51,8 @@
 //!
 //! Where more than half of the lanes are slow, the others are the exception and nothing is found. A lane with a
 //! larger share of the problem in every call cannot be distinguished from a slow one: findings in a part of the
-//! lane's work note this ([`TrendDoubt::OtherWorkUsual`]). Fewer than 4 lanes are not compared. A growth in the
-//! number of calls, as opposed to their duration, is not detected.
+//! lane's work note this ([`TrendDoubt::OtherWorkUsual`]). The calls of fewer than 4 lanes are not compared. A growth in
+//! the number of calls, as opposed to their duration, is not detected.
 //!
 //! Times are integer nanoseconds. Cost: two passes over the executions, and selections within those of the examined
 //! functions. The result is deterministic.
@@ -64,6 +70,7 @@ mod judge;
 mod lane_windows;
 mod own_time;
 mod robust;
+mod slow_ranks;
 mod text;
 mod trend;
 mod trends;

@@ -45,6 +45,22 @@ impl Trend {
                     "{lanes} {factor:.2} times {whose} peers in {function} throughout{also}{named}"
                 )
             }
+            TrendKind::SlowIterations {
+                usual,
+                peers,
+                makes_extra_calls,
+            } => {
+                let factor = usual.0.real() / peers.0.max(1).real();
+                let why = if makes_extra_calls {
+                    "in calls that its peers do not make, mostly"
+                } else {
+                    "mostly"
+                };
+                let named = rank_ranges(&self.peer_ranks);
+                format!(
+                    "{lanes} has {factor:.2} times the work of its peers in every iteration, {why} in {function}; peers: {named}"
+                )
+            }
             TrendKind::Growth { from, to } => {
                 let verb = if is_one { "grows" } else { "grow" };
                 format!("{lanes} {verb} from {from} to {to} a call in {function}{also}")

@@ -30,7 +30,8 @@ pub struct Trend {
     pub doubt: Option<TrendDoubt>,
 }
 
-/// The own times of a finding. Durations are those of one call, medians over the lanes of the finding.
+/// The own times of a finding. Durations are those of one call, medians over the lanes of the finding; of
+/// [`TrendKind::SlowIterations`] those of one iteration.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum TrendKind {
     /// The lanes are slower than their peers throughout.
@@ -39,6 +40,15 @@ pub enum TrendKind {
         usual: DurationNs,
         /// The usual own time of the peers.
         peers: DurationNs,
+    },
+    /// The rank has more own work in every iteration than its peers.
+    SlowIterations {
+        /// The usual own work of an iteration on this rank.
+        usual: DurationNs,
+        /// The usual own work of an iteration of the peers.
+        peers: DurationNs,
+        /// True if most of the difference is in calls that no other rank makes.
+        makes_extra_calls: bool,
     },
     /// The own time grows over the run.
     Growth {
@@ -75,7 +85,7 @@ impl TrendKind {
     /// Returns the name of the kind: `slow`, `growth` or `change`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Slow { .. } => "slow",
+            Self::Slow { .. } | Self::SlowIterations { .. } => "slow",
             Self::Growth { .. } => "growth",
             Self::Change { .. } => "change",
         }
@@ -84,7 +94,9 @@ impl TrendKind {
     /// Returns the own time of the finding, and the time it is compared with: that of the peers, or that before.
     pub fn times(self) -> (DurationNs, DurationNs) {
         match self {
-            Self::Slow { usual, peers } => (usual, peers),
+            Self::Slow { usual, peers } | Self::SlowIterations { usual, peers, .. } => {
+                (usual, peers)
+            }
             Self::Growth { from, to } | Self::Change { from, to, .. } => (to, from),
         }
     }

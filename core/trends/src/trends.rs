@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use callgrove_causes::{can_wait, hosts};
+use callgrove_causes::{can_wait, hosts, iteration_work};
 use callgrove_model::{
     Cancelled, DurationNs, FuncId, LaneIdx, ProgramId, Progress, RankId, Real, TimeNs, Trace,
 };
@@ -13,6 +13,7 @@ use super::group::{Group, groups};
 use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
 use super::lane_windows::{OwnTimeWindows, TrendLane};
 use super::own_time::{MIN_COST_DIVISOR, OwnTimeContext, OwnTimes, RECURRING_CALLS};
+use super::slow_ranks::{SlowRank, slow_rank};
 use super::trend::{Trend, TrendDoubt, TrendKind};
 
 /// Divisor of a finding's minimum cost that gives the minimum cost of one function in it: 1/8.
@@ -57,7 +58,22 @@ impl Trends {
             host: host(lane).unwrap_or_default(),
         });
         let lanes: Vec<TrendLane> = lanes.collect();
-        Ok(contexts.trends(&lanes, start..end, own_times.min_cost))
+        let mut found = contexts.trends(&lanes, start..end, own_times.min_cost);
+        found.add_slow_ranks(trace, &lanes, own_times.min_cost);
+        Ok(found)
+    }
+
+    /// Adds the ranks with more work in every iteration that no comparison of calls has found.
+    fn add_slow_ranks(&mut self, trace: &Trace, lanes: &[TrendLane], min_cost: DurationNs) {
+        for slow in iteration_work(trace).iter().filter_map(|it| slow_rank(it)) {
+            let trend = slow_trend(lanes, slow);
+            let is_known =
+                |known: &Trend| known.kind.name() == "slow" && known.ranks == trend.ranks;
+            if trend.cost >= min_cost && !self.all.iter().any(is_known) {
+                self.all.push(trend);
+            }
+        }
+        self.all.sort_by_key(|it| std::cmp::Reverse(it.cost));
     }
 
     /// Finds the same in windows of own times. `lanes` are all lanes of the run, `names` the names of its functions,
@@ -200,6 +216,29 @@ impl Contexts {
             return Some(TrendDoubt::OtherWorkUsual);
         }
         (summary.lanes.len() <= FEW_LANES).then_some(TrendDoubt::FewLanes)
+    }
+}
+
+fn slow_trend(run: &[TrendLane], slow: SlowRank) -> Trend {
+    let of_iteration = DurationNs(slow.usual_ns - slow.peers_ns);
+    let num_iterations = i64::try_from(slow.num_iterations).unwrap_or(i64::MAX);
+    let own: BTreeSet<LaneIdx> = [slow.lane].into();
+    Trend {
+        kind: TrendKind::SlowIterations {
+            usual: DurationNs(slow.usual_ns),
+            peers: DurationNs(slow.peers_ns),
+            makes_extra_calls: slow.makes_extra_calls,
+        },
+        host: common_host(run, &own),
+        ranks: ranks(run, own.iter().copied()).into_iter().collect(),
+        peer_ranks: ranks(run, slow.peers.iter().copied()).into_iter().collect(),
+        doubt: (slow.peers.len() < FEW_LANES).then_some(TrendDoubt::FewLanes),
+        lanes: own.into_iter().collect(),
+        peers: slow.peers,
+        func: slow.func,
+        other_funcs: Vec::new(),
+        cost: DurationNs(of_iteration.0.saturating_mul(num_iterations)),
+        evidence: slow.evidence,
     }
 }
 

@@ -67,7 +67,9 @@ impl TrendRow {
             factor: (usual.0 > 0).then(|| own.0.real() / usual.0.real()),
             start_us: match trend.kind {
                 TrendKind::Change { at, .. } => Some(at.as_us()),
-                TrendKind::Slow { .. } | TrendKind::Growth { .. } => None,
+                TrendKind::Slow { .. }
+                | TrendKind::SlowIterations { .. }
+                | TrendKind::Growth { .. } => None,
             },
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost_us: trend.cost.as_us(),

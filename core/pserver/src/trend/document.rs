@@ -92,7 +92,9 @@ impl FoundTrends<'_> {
             factor: (usual.0 > 0).then(|| own.0.real() / usual.0.real()),
             start: match trend.kind {
                 TrendKind::Change { at, .. } => Some(at.as_us()),
-                TrendKind::Slow { .. } | TrendKind::Growth { .. } => None,
+                TrendKind::Slow { .. }
+                | TrendKind::SlowIterations { .. }
+                | TrendKind::Growth { .. } => None,
             },
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost: trend.cost.as_us(),

@@ -124,7 +124,7 @@ pub(super) fn trend_ui(
 /// Returns a short text that says when a trend applies.
 fn when(trend: &Trend) -> String {
     match trend.kind {
-        TrendKind::Slow { .. } => "throughout".to_owned(),
+        TrendKind::Slow { .. } | TrendKind::SlowIterations { .. } => "throughout".to_owned(),
         TrendKind::Growth { .. } => "growing".to_owned(),
         TrendKind::Change { after, .. } => format!("from {after} on"),
     }
@@ -149,7 +149,7 @@ fn paint_text(
 /// Paints three bars over time: all high for a slow rank, rising for growth, and a step for a change.
 fn paint_trend(painter: &Painter, kind: TrendKind, centre: Pos2, radius: f32, color: Color32) {
     let heights = match kind {
-        TrendKind::Slow { .. } => [1.9, 1.9, 1.9],
+        TrendKind::Slow { .. } | TrendKind::SlowIterations { .. } => [1.9, 1.9, 1.9],
         TrendKind::Growth { .. } => [0.6, 1.2, 1.9],
         TrendKind::Change { from, to, .. } if from < to => [0.6, 0.6, 1.9],
         TrendKind::Change { .. } => [1.9, 1.9, 0.6],
@@ -166,7 +166,7 @@ fn tooltip_ui(trends: &RunTrends, trend: &Trend, ui: &mut Ui) {
     ui.strong(format!("Exclusive time of {}", name(trend.func)));
     let (own, usual) = trend.kind.times();
     let compared = match trend.kind {
-        TrendKind::Slow { .. } => "of their peers",
+        TrendKind::Slow { .. } | TrendKind::SlowIterations { .. } => "of their peers",
         TrendKind::Growth { .. } => "at the start",
         TrendKind::Change { .. } => "before",
     };
