@@ -12,6 +12,7 @@ const PREFIXES: &[&str] = &[
     "__kmpc_barrier",
     "gomp_barrier",
     "gomp_team_end",
+    "c10d::",
     "pthread_join",
     "pthread_cond",
     "pthread_barrier",

@@ -20,6 +20,9 @@ use super::trend::{Trend, TrendDoubt, TrendKind};
 const MIN_PART_DIVISOR: i64 = 8;
 /// Number of lanes up to which the median of the lanes is weak evidence.
 const FEW_LANES: usize = 4;
+/// Divisor of the length of the run that gives the minimum cost of a rank with more work in every iteration: 1/100, as
+/// of causes by design.
+const MIN_RUN_DIVISOR: i64 = 100;
 /// Share of its other own time in which a slow lane must be slow for the finding not to be doubted.
 const SLOW_SHARE: f64 = 0.5;
 /// Minimum excess of a lane that counts as slow elsewhere, as a share of the factor's excess.
@@ -59,12 +62,13 @@ impl Trends {
         });
         let lanes: Vec<TrendLane> = lanes.collect();
         let mut found = contexts.trends(&lanes, start..end, own_times.min_cost);
-        found.add_slow_ranks(trace, &lanes, own_times.min_cost);
+        found.add_slow_ranks(trace, &lanes, end.since(start));
         Ok(found)
     }
 
     /// Adds the ranks with more work in every iteration that no comparison of calls has found.
-    fn add_slow_ranks(&mut self, trace: &Trace, lanes: &[TrendLane], min_cost: DurationNs) {
+    fn add_slow_ranks(&mut self, trace: &Trace, lanes: &[TrendLane], run: DurationNs) {
+        let min_cost = DurationNs(run.0 / MIN_RUN_DIVISOR);
         for slow in iteration_work(trace).iter().filter_map(|it| slow_rank(it)) {
             let trend = slow_trend(lanes, slow);
             let is_known =
