@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,13 +32,7 @@ pub enum StepStatus {
     OtherError,
 }
 
-/// Locks that are held while SST opens a stream for reading, or for writing. SST keeps open streams in a list of the
-/// whole process that it does not lock (observed with 2.12.1), so two concurrent opens corrupt the heap. There is one
-/// lock for each direction, because a writer that waits for its reader would lock out a reader of the same process
-/// forever.
-static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
-
-/// A lock that is held while SST closes a stream that was written, which removes it from that list.
+/// A lock that is held while SST closes a stream that was written.
 static SST_CLOSES: Mutex<()> = Mutex::new(());
 /// Maximum time that a stream waits for another one that is closing. That one waits for its reader, which may itself
 /// wait for the end of this one; after the timeout both close, at different times.
@@ -77,20 +71,20 @@ impl Io {
     /// With [`OpenMode::Read`], file engines wait an hour for a file that does not exist yet, unless the parameter
     /// `OpenTimeoutSecs` sets another time.
     ///
-    /// Streams over SST are opened one after another, separately for reading and for writing. ADIOS2 is not safe if a
-    /// process does both at the same time.
+    /// A copy of the library opens streams over SST one after another, because ADIOS2 is not safe otherwise, and an open
+    /// waits for its peer without limit: a writer for its readers, a reader for the next step of its writer. So a process
+    /// writes one stream, or opens it before the next one; a reader may use another copy ([`crate::Library::load_again`]).
     ///
     /// # Errors
+    /// [`Adios2Error::Busy`] if another stream of this copy is being opened and waits for its peer;
     /// [`Adios2Error::Call`]; [`Adios2Error::PathNotUtf8`].
     pub fn open(self, path: &Path, mode: OpenMode) -> Result<AdiosEngine, Adios2Error> {
         let name = path.to_str().ok_or_else(|| Adios2Error::PathNotUtf8 {
             path: path.to_owned(),
         })?;
         let c_name = c_string(name)?;
-        let turn = self
-            .is_sst()
-            .then(|| &SST_OPENS[usize::from(mode == OpenMode::Write)]);
-        let turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let turn = self.is_sst().then(|| self.library().open_turn().take(name));
+        let turn = turn.transpose()?;
         // SAFETY: `self` keeps the handle alive; ADIOS2 copies the text.
         let raw = unsafe { (self.api().open)(self.raw(), c_name.as_ptr(), mode as c_int) };
         drop(turn);

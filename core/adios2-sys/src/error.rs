@@ -69,6 +69,17 @@ impl fmt::Display for ErrorCode {
 /// Errors of ADIOS2.
 #[derive(Debug, thiserror::Error)]
 pub enum Adios2Error {
+    /// Another stream over SST is being opened in this process and waits for its peer.
+    #[error(
+        "ADIOS2 opens one stream of a process at a time, and {other} still waits for the other side; open this one in a \
+         separate process: {name}"
+    )]
+    Busy {
+        /// The stream that is being opened.
+        other: String,
+        /// The stream.
+        name: String,
+    },
     /// The library cannot be loaded a second time in this process.
     #[error(
         "cannot load ADIOS2 a second time in one process ({reason}), which would distinguish writers with the same number; \

@@ -47,6 +47,7 @@ mod library;
 mod library_search;
 mod malloc;
 mod on_demand;
+mod open_turn;
 mod variable;
 
 pub use adios::Adios;

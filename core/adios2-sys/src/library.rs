@@ -10,6 +10,15 @@ use std::sync::Arc;
 use crate::api::CApi;
 use crate::error::{Adios2Error, Attempt};
 use crate::library_search::{Candidate, LibraryLocation, library_files, version_in_name};
+use crate::open_turn::OpenTurn;
+
+/// The function of glibc by which a thread gets its tables of kinds of characters. Threads are started by the first copy
+/// of glibc, which does that for itself only, so that `tolower` in another copy reads from address 0 (glibc bug 19341,
+/// which releases before 2.42 have).
+type PrepareThread = unsafe extern "C" fn();
+
+/// The name of [`PrepareThread`].
+const PREPARE_THREAD: &str = "__ctype_init";
 
 /// ADIOS2's C library in this process. Cheap to clone; stays loaded until the process ends.
 #[derive(Clone)]
@@ -21,6 +30,8 @@ struct Loaded {
     api: CApi,
     path: PathBuf,
     version: Option<String>,
+    open_turn: &'static OpenTurn,
+    prepare_thread: Option<PrepareThread>,
     /// Never unloaded: the C++ libraries that it uses have threads and destructors of their own.
     _library: ManuallyDrop<libloading::Library>,
 }
@@ -79,15 +90,30 @@ impl Library {
         self.loaded.version.as_deref()
     }
 
+    /// Returns whether this copy is opening a stream over SST that waits for its peer, so that it opens no other one.
+    pub fn waits_for_peer(&self) -> bool {
+        self.open_turn().waits_for_peer()
+    }
+
+    /// Returns the functions, which this thread may call now.
     pub(crate) fn api(&self) -> &CApi {
+        if let Some(prepare_thread) = self.loaded.prepare_thread {
+            // SAFETY: the function of this copy's C library, which takes nothing and sets variables of this thread.
+            unsafe { prepare_thread() };
+        }
         &self.loaded.api
+    }
+
+    /// Returns the turn in which streams over SST are opened.
+    pub(crate) fn open_turn(&self) -> &OpenTurn {
+        self.loaded.open_turn
     }
 
     fn load_file(file: &OsStr) -> Result<Self, libloading::Error> {
         // SAFETY: the file is named as ADIOS2's C library; its initialisers only register engines and set up its own
         // tables.
         let library = unsafe { libloading::Library::new(file) }?;
-        Self::of_loaded(library, file)
+        Self::of_loaded(library, file, None)
     }
 
     /// Loads the same file once more, with its dependencies and its own variables, so that neither copy shares state
@@ -99,7 +125,9 @@ impl Library {
         let path = self.path();
         let again = || {
             let library = load_apart(path)?;
-            Self::of_loaded(library, path.as_os_str()).map_err(reason)
+            // SAFETY: the type of this internal function has been the same since glibc 2.0.
+            let prepare_thread = unsafe { library.get(PREPARE_THREAD).ok().map(|symbol| *symbol) };
+            Self::of_loaded(library, path.as_os_str(), prepare_thread).map_err(reason)
         };
         again().map_err(|reason| Adios2Error::NotTwice {
             reason,
@@ -107,11 +135,16 @@ impl Library {
         })
     }
 
-    fn of_loaded(library: libloading::Library, file: &OsStr) -> Result<Self, libloading::Error> {
+    fn of_loaded(
+        library: libloading::Library,
+        file: &OsStr,
+        prepare_thread: Option<PrepareThread>,
+    ) -> Result<Self, libloading::Error> {
         let library = ManuallyDrop::new(library);
         // SAFETY: the file is named as ADIOS2's C library; `ManuallyDrop` keeps it loaded forever.
         let api = unsafe { CApi::look_up(&library) }?;
-        let path = file_of(api.init_serial as *const c_void).unwrap_or_else(|| file.into());
+        let function = api.init_serial as *const c_void;
+        let path = file_of(function).unwrap_or_else(|| file.into());
         // Installations name the file by its full release and link the short names to it.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let version = path
@@ -124,6 +157,8 @@ impl Library {
                 api,
                 path,
                 version,
+                open_turn: OpenTurn::of_copy(function),
+                prepare_thread,
                 _library: library,
             }),
         })

@@ -244,3 +244,19 @@ fn names_with_a_zero_byte_are_refused() {
     ));
     assert!(io.variable("unknown").unwrap().is_none());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_copy_serves_threads_that_did_not_load_it() {
+    let copy = library().load_again().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("absent.bp");
+    let open = || {
+        let io = Adios::new(&copy).unwrap().declare_io("test").unwrap();
+        io.set_engine("SST").unwrap();
+        io.set_parameter("OpenTimeoutSecs", "1").unwrap();
+        io.open(&path, OpenMode::Read).unwrap_err().to_string()
+    };
+    let error = std::thread::scope(|scope| scope.spawn(open).join().unwrap());
+    assert!(error.contains("absent.bp"), "{error}");
+}

@@ -1,10 +1,13 @@
-//! Separates SST writers that ADIOS2 confuses.
+//! Separates SST writers that ADIOS2 confuses, or that it would make wait for one another.
 //!
 //! ADIOS2 2.12 identifies its peer processes by a number. Each process takes it from a generator seeded with its
 //! process id plus the second in which it opens its first stream. Ranks of one host have consecutive ids. So of ranks
 //! that open their streams before and after the change of a second, many share a number. A reader of two such ranks
 //! sends the messages for both to the first one, with addresses in the memory of the other, and the rank of the *job*
 //! crashes. So such writers are read by separate copies of ADIOS2.
+//!
+//! A copy opens one stream at a time, and a writer may admit its reader only with its next step. That step may depend on
+//! another writer, which waits for its reader in this process. So the latter is read by another copy.
 
 use std::fs;
 use std::path::Path;
@@ -36,8 +39,8 @@ struct Writer {
     address: Vec<u8>,
 }
 
-/// Returns the copy of ADIOS2 that can read the stream with this contact file: `library`, unless that would confuse its
-/// writer with another one.
+/// Returns the copy of ADIOS2 that can open the stream with this contact file now: `library`, unless that would confuse
+/// its writer with another one, or waits for another one.
 ///
 /// # Errors
 /// [`Adios2Error::NotTwice`].
@@ -48,19 +51,22 @@ pub(super) fn library_for(contact: &Path, library: &Library) -> Result<Library, 
         return Ok(library.clone());
     };
     let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    assign_library(&mut libraries, writer, library, Library::load_again)
+    let waits = Library::waits_for_peer;
+    assign_library(&mut libraries, writer, library, waits, Library::load_again)
 }
 
-/// Adds a writer to the first copy that has none with its number, or to a new copy.
+/// Adds a writer to the first copy that has none with its number and does not wait for one, or to a new copy.
 fn assign_library<L: Clone, E>(
     libraries: &mut Vec<LibraryWriters<L>>,
     writer: Writer,
     library: &L,
+    waits: impl Fn(&L) -> bool,
     load_again: impl FnOnce(&L) -> Result<L, E>,
 ) -> Result<L, E> {
-    let has_no_collision =
-        |it: &&mut LibraryWriters<L>| !it.writers.iter().any(|it| it.collides_with(&writer));
-    if let Some(known) = libraries.iter_mut().find(has_no_collision) {
+    let is_usable = |it: &&mut LibraryWriters<L>| {
+        !waits(&it.library) && !it.writers.iter().any(|it| it.collides_with(&writer))
+    };
+    if let Some(known) = libraries.iter_mut().find(is_usable) {
         if !known.writers.contains(&writer) {
             known.writers.push(writer);
         }
@@ -142,11 +148,25 @@ mod tests {
                 num_loaded += 1;
                 Ok::<_, Infallible>(num_loaded)
             };
-            assign_library(&mut libraries, writer.clone(), &0, load_again).unwrap()
+            assign_library(&mut libraries, writer.clone(), &0, |_| false, load_again).unwrap()
         };
         let writers = [
             &first, &first, &colliding, &other, &third, &colliding, &first,
         ];
         assert_eq!(writers.map(&mut library_of), [0, 0, 1, 0, 2, 1, 0]);
+    }
+    #[test]
+    fn a_copy_that_waits_for_a_writer_gets_no_other_one() {
+        let [first, other] = [FIRST, OTHER].map(|text| Writer::of_contact(text).unwrap());
+        let mut libraries = Vec::new();
+        let mut library_of = |writer: &Writer, waiting: &[u32]| {
+            let waits = |library: &u32| waiting.contains(library);
+            assign_library(&mut libraries, writer.clone(), &0, waits, |_| {
+                Ok::<_, Infallible>(1)
+            })
+        };
+        assert_eq!(library_of(&first, &[]), Ok(0));
+        assert_eq!(library_of(&other, &[0]), Ok(1));
+        assert_eq!(library_of(&other, &[]), Ok(0));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,11 @@ use crate::live_options::{LiveEngine, LiveOptions};
 pub(super) const IO_NAME: &str = "TAU trace data";
 /// Interval between two checks of a folder.
 const FILE_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Interval between two attempts to open a stream for which no copy of ADIOS2 is free. Each may load a copy, which
+/// takes some 10 ms.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Number of streams over SST that this process has opened.
+static NUM_OPENED: AtomicU64 = AtomicU64::new(0);
 /// Interval between two requests to SST, which has the step in memory already.
 const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -344,30 +350,51 @@ fn contact_of(path: &Path) -> PathBuf {
 
 /// Waits for the contact file outside of ADIOS2, which opens streams one at a time, then opens the stream. A writer
 /// admits a reader when it opens its stream, or else with its next step. ADIOS2 waits for that without limit, and must:
-/// a writer that admits a reader that has ended hangs or crashes (seen with 2.12.1).
+/// a writer that admits a reader that has ended hangs or crashes (seen with 2.12.1). Other streams that wait like this
+/// may occupy all copies of ADIOS2; the timeout then counts from the last one that was opened.
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOrigin, TauError> {
-    let start = Instant::now();
+    let mut start = Instant::now();
+    let mut num_opened = NUM_OPENED.load(Ordering::Relaxed);
     let contact = contact_of(path);
     // The contact file of a job that died, which no writer answers. A new job replaces it.
     let mut dead: Option<(Vec<u8>, Adios2Error)> = None;
     loop {
+        let mut busy = None;
         let found = fs::read(&contact).ok();
         let is_new = |found: &Vec<u8>| dead.as_ref().is_none_or(|(dead, _)| dead != found);
         if let Some(found) = found.filter(is_new) {
             match open_sst_now(path, &contact, library) {
+                Err(TauError::Stream { source, .. }) if is_busy(&source) => busy = Some(source),
                 Err(TauError::Stream { source, .. }) => dead = Some((found, source)),
-                opened => return opened,
+                opened => {
+                    NUM_OPENED.fetch_add(1, Ordering::Relaxed);
+                    return opened;
+                }
             }
         }
-        if start.elapsed() >= timeout {
-            return Err(no_writer(
-                path,
-                timeout,
-                silence(&contact, dead.map(|it| it.1)),
-            ));
+        let num_opened_now = NUM_OPENED.load(Ordering::Relaxed);
+        if busy.is_some() && num_opened != num_opened_now {
+            (start, num_opened) = (Instant::now(), num_opened_now);
         }
-        thread::sleep(FILE_POLL_INTERVAL);
+        if start.elapsed() >= timeout {
+            let reason = busy.or(dead.map(|it| it.1));
+            return Err(no_writer(path, timeout, silence(&contact, reason)));
+        }
+        thread::sleep(if busy.is_some() {
+            BUSY_POLL_INTERVAL
+        } else {
+            FILE_POLL_INTERVAL
+        });
     }
+}
+
+/// Returns whether all copies of ADIOS2 that this process can load wait for other writers, or cannot distinguish this
+/// one from theirs.
+fn is_busy(error: &Adios2Error) -> bool {
+    matches!(
+        error,
+        Adios2Error::Busy { .. } | Adios2Error::NotTwice { .. }
+    )
 }
 
 /// Returns why no writer answered: `dead` is the error of ADIOS2 of the newest contact file.
