@@ -9,9 +9,9 @@ use callgrove_export::{
     write_perfetto,
 };
 use callgrove_model::{
-    CollectiveEvent, CommKind, CounterId, ExecIdx, FuncEventKind, FuncId, LaneIdx, LaunchEvent,
-    Metadata, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace, StepBatch, StepId,
-    ThreadId, TimeNs, Trace, Warnings,
+    CollectiveEvent, CommKind, CounterId, DeviceWaitEvent, ExecIdx, FuncEventKind, FuncId, LaneIdx,
+    LaunchEvent, Metadata, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace,
+    SizeEvent, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_source::{MemoryFiles, OneByOne};
 use proptest::prelude::*;
@@ -39,6 +39,9 @@ enum Happening {
     Collective(u64, u64),
     /// A launch by another thread, this time before.
     Launched(usize, i64),
+    Size(u64),
+    /// A wait for another thread, or for all.
+    Wait(Option<usize>),
     Write(i64),
 }
 
@@ -72,6 +75,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (0..2_usize, 0..u64::MAX / 2).prop_map(|(it, value)| Happening::Counter(it, value)),
         1 => (any::<u64>(), 0..9_u64).prop_map(|(it, number)| Happening::Collective(it, number)),
         1 => (0..3_usize, 0..5_i64).prop_map(|(by, before)| Happening::Launched(by, before)),
+        1 => any::<u64>().prop_map(Happening::Size),
+        1 => prop::option::of(0..3_usize).prop_map(Happening::Wait),
         1 => (1..4_i64).prop_map(Happening::Write),
     ]
 }
@@ -189,6 +194,16 @@ impl Run {
                     by: numbers[by % numbers.len()],
                     launched: TimeNs(time.0 - before),
                 }),
+                Happening::Size(bytes) => batch.sizes.push(SizeEvent {
+                    thread,
+                    time,
+                    bytes,
+                }),
+                Happening::Wait(stream) => batch.device_waits.push(DeviceWaitEvent {
+                    thread,
+                    time,
+                    stream: stream.map(|it| numbers[it % numbers.len()]),
+                }),
                 Happening::Write(length) => {
                     let end = TimeNs(time.0 + length);
                     batch.writes.push((thread, time, end));
@@ -229,6 +244,8 @@ fn lines(trace: &Trace) -> Vec<String> {
     lines.extend(trace.messages.iter().map(|it| format!("{it:?}")));
     lines.extend(trace.collectives.iter().map(|it| format!("{it:?}")));
     lines.extend(trace.launches.iter().map(|it| format!("{it:?}")));
+    lines.extend(trace.sizes.iter().map(|it| format!("{it:?}")));
+    lines.extend(trace.device_waits.iter().map(|it| format!("{it:?}")));
     lines.extend(trace.writes.iter().map(|it| format!("{it:?}")));
     lines.extend(trace.metadata.iter().map(|it| format!("{it:?}")));
     lines

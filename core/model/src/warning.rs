@@ -25,6 +25,8 @@ pub enum WarningKind {
     StepMissing,
     /// A file of events that the definitions of a run name is missing; the other files were read.
     FileMissing,
+    /// A table or list of calls in a file is of a kind that is not read, so its calls are missing.
+    TableUnread,
     /// The tracer dropped packets of a recording, so their events are missing.
     PacketsDropped,
     /// Packets refer to names, defaults or clocks that the tracer stated in packets that it dropped. They were left out
@@ -109,6 +111,9 @@ impl fmt::Display for WarningKind {
             Self::StreamTruncated => "stream is truncated; what precedes the break was read",
             Self::StepMissing => "steps of a live stream are missing",
             Self::FileMissing => "files of events are missing; the others were read",
+            Self::TableUnread => {
+                "tables of calls of a kind that is not read, whose calls are missing"
+            }
             Self::PacketsDropped => {
                 "places where the tracer dropped packets, whose events are missing: record with a larger buffer"
             }

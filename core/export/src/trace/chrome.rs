@@ -253,6 +253,14 @@ impl<W: Write> TraceSink for ChromeSink<'_, W> {
                 self.instant(time, "launch", &[])?;
                 self.flow(time, "launch", flow, true)
             }
+            LaneItem::Size { num_bytes } => self.instant(time, "size", &[("bytes", num_bytes)]),
+            LaneItem::DeviceWait { stream } => {
+                let value = match stream {
+                    Some(stream) => ("thread", u64::from(stream.0)),
+                    None => ("all_streams", 1),
+                };
+                self.instant(time, "device wait", &[value])
+            }
             LaneItem::TracerWrite { end } => {
                 let duration_ns = u64::try_from(end.since(time).0).unwrap_or_default();
                 self.instant(time, "tracer write", &[("duration_ns", duration_ns)])

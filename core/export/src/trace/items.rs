@@ -1,7 +1,8 @@
 //! The items of a lane in order of time: entries and exits of calls, and the events between them.
 
 use callgrove_model::{
-    CollectiveMember, CommKind, CommRef, ExecIdx, Lane, LaneIdx, Launch, TimeNs, Trace, TracerWrite,
+    CallSize, CollectiveMember, CommKind, CommRef, DeviceWait, ExecIdx, Lane, LaneIdx, Launch,
+    TimeNs, Trace, TracerWrite,
 };
 
 use super::sink::LaneItem;
@@ -145,6 +146,8 @@ struct Points<'a> {
     next_comm: usize,
     next_counter: usize,
     collectives: &'a [CollectiveMember],
+    sizes: &'a [CallSize],
+    device_waits: &'a [DeviceWait],
     writes: &'a [TracerWrite],
     /// Launches of calls of this lane.
     launched: &'a [Launch],
@@ -163,6 +166,8 @@ impl<'a> Points<'a> {
             next_comm: 0,
             next_counter: 0,
             collectives: trace.collectives_on(lane),
+            sizes: trace.sizes_on(lane),
+            device_waits: trace.device_waits_on(lane),
             writes: trace.writes_on(lane),
             launched: trace.launches_on(lane),
             first_launched: trace.launches.partition_point(|it| it.lane < lane),
@@ -201,6 +206,8 @@ impl<'a> Points<'a> {
             self.lane.comms.time.get(self.next_comm).copied(),
             self.lane.counters.time.get(self.next_counter).copied(),
             self.collectives.first().map(|it| it.time),
+            self.sizes.first().map(|it| it.time),
+            self.device_waits.first().map(|it| it.time),
             self.writes.first().map(|it| it.start),
             self.launches.peek().map(|it| it.0),
         ];
@@ -243,6 +250,9 @@ impl<'a> Points<'a> {
                 sequence: it.sequence,
             };
         }
+        if let Some(item) = self.take_gpu_fact(time) {
+            return item;
+        }
         if let [it, rest @ ..] = self.writes
             && it.start == time
         {
@@ -255,6 +265,27 @@ impl<'a> Points<'a> {
                 flow: self.take_launched(),
             },
         }
+    }
+
+    /// Returns the size or wait of a call at a time.
+    fn take_gpu_fact(&mut self, time: TimeNs) -> Option<LaneItem> {
+        if let [it, rest @ ..] = self.sizes
+            && it.time == time
+        {
+            self.sizes = rest;
+            return Some(LaneItem::Size {
+                num_bytes: it.bytes,
+            });
+        }
+        if let [it, rest @ ..] = self.device_waits
+            && it.time == time
+        {
+            self.device_waits = rest;
+            return Some(LaneItem::DeviceWait {
+                stream: it.stream.map(|it| self.trace.lane(it).thread),
+            });
+        }
+        None
     }
 
     fn message(&self, row: usize) -> LaneItem {

@@ -152,6 +152,9 @@ fn first_time(trace: &Trace) -> TimeNs {
     let writes = trace.writes.iter().map(|it| it.start);
     let launches = trace.launches.iter().map(|it| it.launched.min(it.time));
     let collectives = trace.collectives.iter().map(|it| it.time);
+    let sizes = trace.sizes.iter().map(|it| it.time);
+    let waits = trace.device_waits.iter().map(|it| it.time);
     let others = writes.chain(launches).chain(collectives);
+    let others = others.chain(sizes).chain(waits);
     of_lanes.flatten().chain(others).min().unwrap_or_default()
 }

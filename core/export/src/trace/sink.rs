@@ -2,7 +2,7 @@
 
 use std::io;
 
-use callgrove_model::{CommKind, CounterId, FuncId, RankId, TimeNs};
+use callgrove_model::{CommKind, CounterId, FuncId, RankId, ThreadId, TimeNs};
 
 use super::finding::TraceFinding;
 use super::layout::{LaneLayout, ProcessLayout};
@@ -30,6 +30,10 @@ pub(super) enum LaneItem {
     Launch { flow: u64 },
     /// A launched call begins, which is not among the calls of the lane.
     Launched { flow: u64 },
+    /// The call moves a number of bytes.
+    Size { num_bytes: u64 },
+    /// The call waits for the work of a stream of its rank, or of all its streams.
+    DeviceWait { stream: Option<ThreadId> },
     /// The tracer writes its own data until a time.
     TracerWrite { end: TimeNs },
 }

@@ -7,6 +7,7 @@ use callgrove_model::{
 };
 
 use crate::database::{Database, MAX_TEXT_BYTES, Relation};
+use crate::host_wait::HostWait;
 
 /// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
 const BLOCK_IDS: i64 = 1024;
@@ -24,6 +25,14 @@ pub(crate) struct StringTable {
     pub(crate) value: &'static str,
 }
 
+/// What follows from the name of a function.
+#[derive(Clone, Copy, Debug)]
+struct NameClass {
+    /// It is a kernel of a collective operation.
+    is_collective: bool,
+    host_wait: Option<HostWait>,
+}
+
 /// Function names, with caches by the ids of strings.
 pub(crate) struct FuncNames {
     pub(crate) table: NameTable<FuncId>,
@@ -31,8 +40,8 @@ pub(crate) struct FuncNames {
     funcs: HashMap<i64, FuncId>,
     texts: HashMap<i64, Box<str>>,
     blocks: BTreeSet<i64>,
-    /// For each function, true if it is a kernel of a collective operation.
-    are_collective: Vec<bool>,
+    /// For each function, what follows from its name.
+    classes: Vec<NameClass>,
     /// Number of bytes that further names may have. A view can return more than its file has.
     bytes_left: u64,
 }
@@ -46,7 +55,7 @@ impl FuncNames {
             funcs: HashMap::new(),
             texts: HashMap::new(),
             blocks: BTreeSet::new(),
-            are_collective: Vec::new(),
+            classes: Vec::new(),
             bytes_left: num_bytes.max(MIN_NAME_BYTES),
         }
     }
@@ -65,15 +74,24 @@ impl FuncNames {
             None => TOO_MANY_NAMES,
         };
         let func = self.table.intern(name);
-        if func.index() >= self.are_collective.len() {
-            self.are_collective.push(is_collective(name));
+        if func.index() >= self.classes.len() {
+            self.classes.push(NameClass {
+                is_collective: is_collective(name),
+                host_wait: HostWait::of_name(name),
+            });
         }
         func
     }
 
     /// Returns whether a function is a kernel of a collective operation.
     pub(crate) fn is_collective(&self, func: FuncId) -> bool {
-        self.are_collective.get(func.index()) == Some(&true)
+        let class = self.classes.get(func.index());
+        class.is_some_and(|it| it.is_collective)
+    }
+
+    /// Returns what an API call of a function waits for.
+    pub(crate) fn host_wait(&self, func: FuncId) -> Option<HostWait> {
+        self.classes.get(func.index())?.host_wait
     }
 
     /// Returns the function whose name has the id of a string. An unknown id is counted and becomes part of the name.

@@ -12,9 +12,11 @@
 //! | API calls, MPI calls, NVTX and ROCTX ranges, operating system calls | calls of their thread |
 //! | kernels, copies, memory sets, graphs | calls of their stream, launched by the API call of the same correlation |
 //! | NVTX start/end ranges, which may overlap; synchronisations of a GPU | calls of lanes of their own |
+//! | bytes of copies and memory sets | sizes of their calls |
+//! | synchronisations; API calls that wait by their names | waits of their API call for a stream, or for all |
 //! | MPI point-to-point rows | messages, received when the call or the wait that completes it ends |
 //! | MPI collectives with a communicator of `MPI_COMMUNICATORS` | collectives, numbered by time |
-//! | NCCL and RCCL kernels | collectives of communicator 0, numbered by time on their device |
+//! | NCCL and RCCL kernels | collectives of communicator 0, numbered by time on their device; none for `SendRecv` |
 //!
 //! Tables and columns differ by version and by what was traced, so the reader queries the schema for them. Of rocpd the
 //! views are read, since its tables changed between versions 3 and 4.
@@ -42,6 +44,7 @@ mod environment;
 mod error;
 mod format;
 mod func_names;
+mod host_wait;
 mod nsight;
 mod process;
 mod profiled_run;

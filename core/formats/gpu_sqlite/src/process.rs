@@ -1,12 +1,12 @@
 //! The events of one process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callgrove_model::{FuncId, Property, TimeNs};
 use callgrove_source::{LaneIdentity, LaneNumber, RankEvents};
 
-use crate::correlation::ApiCalls;
+use crate::correlation::{ApiCall, ApiCalls};
 use crate::environment::StatedRank;
 
 /// Identifies a process of a file.
@@ -30,6 +30,15 @@ pub(crate) struct CallSpan {
 pub(crate) struct LooseRange {
     span: CallSpan,
     func: FuncId,
+}
+
+/// The work that an API call waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WaitTarget {
+    /// All work of the process, or that of a stream that is not stated.
+    All,
+    /// The work of a stream.
+    Stream { device: u64, stream: u64 },
 }
 
 /// The facts that a file states about a process.
@@ -58,6 +67,12 @@ pub(crate) struct ProfiledProcess {
     collective_kernels: Vec<(u64, TimeNs, LaneNumber)>,
     /// Collective operations of MPI: the communicator, the start, and the thread.
     mpi_collectives: Vec<(u64, TimeNs, LaneNumber)>,
+    /// API calls that wait by their names: thread and start, and the stream if that is known.
+    named_waits: BTreeMap<(LaneNumber, TimeNs), Option<LaneNumber>>,
+    /// API calls that wait as the file states it, by correlation.
+    stated_waits: Vec<(u64, WaitTarget)>,
+    /// Correlations of API calls that wait for the copy that they start.
+    blocking_copies: BTreeSet<u64>,
     ranges: Vec<LooseRange>,
     /// Synchronisations of the GPU, which no API call shows as such.
     synchronizations: Vec<LooseRange>,
@@ -73,6 +88,8 @@ const SYNCHRONIZATION_TRACKS: u64 = 1 << 12;
 const KERNEL_COMMUNICATOR: u64 = 0;
 /// Key of the metadata with the name of a GPU.
 const GPU_NAME: &str = "GPU Name";
+/// The value of the metadata of lanes whose calls mirror waits.
+const MIRRORED_WAITS: &str = "for a GPU";
 
 impl ProfiledProcess {
     pub(crate) fn call(&mut self, lane: LaneNumber, func: FuncId, span: CallSpan) {
@@ -89,6 +106,29 @@ impl ProfiledProcess {
 
     pub(crate) fn mpi_collective(&mut self, communicator: u64, start: TimeNs, lane: LaneNumber) {
         self.mpi_collectives.push((communicator, start, lane));
+    }
+
+    /// States that an API call waits for the work of its process.
+    pub(crate) fn named_wait(&mut self, lane: LaneNumber, start: TimeNs) {
+        self.named_waits.insert((lane, start), None);
+    }
+
+    /// States that the API call of a correlation waits for the copy that it starts.
+    pub(crate) fn blocking_copy(&mut self, correlation: u64) {
+        self.blocking_copies.insert(correlation);
+    }
+
+    /// Processes a copy from or to the memory of the host, which the API call `launch` started.
+    pub(crate) fn host_copy(&mut self, correlation: u64, launch: ApiCall, stream: LaneNumber) {
+        if self.blocking_copies.contains(&correlation) {
+            let call = (launch.lane, launch.start);
+            self.named_waits.insert(call, Some(stream));
+        }
+    }
+
+    /// States that the API call of a correlation waits.
+    pub(crate) fn stated_wait(&mut self, correlation: u64, target: WaitTarget) {
+        self.stated_waits.push((correlation, target));
     }
 
     pub(crate) fn range(&mut self, func: FuncId, span: CallSpan) {
@@ -118,20 +158,51 @@ impl ProfiledProcess {
         {
             self.events.collective(lane, start, communicator, sequence);
         }
+        self.add_waits();
         let first_track = index.saturating_mul(TRACKS_PER_PROCESS);
         let ranges = std::mem::take(&mut self.ranges);
         self.add_tracks(ranges, first_track);
         let synchronizations = std::mem::take(&mut self.synchronizations);
-        self.add_tracks(
-            synchronizations,
-            first_track.saturating_add(SYNCHRONIZATION_TRACKS),
-        );
+        let first_track = first_track.saturating_add(SYNCHRONIZATION_TRACKS);
+        for lane in self.add_tracks(synchronizations, first_track) {
+            self.events
+                .property(lane, Property::MirrorsWaits, MIRRORED_WAITS);
+        }
         self.describe(key);
         self.events
     }
 
-    /// Adds ranges, each to the first lane that is free.
-    fn add_tracks(&mut self, mut ranges: Vec<LooseRange>, first_track: u64) {
+    /// Adds the API calls that wait. What the file states about a call is preferred to what its name says: a call that
+    /// waits for a stream without work waits for no other.
+    fn add_waits(&mut self) {
+        let named = std::mem::take(&mut self.named_waits).into_iter();
+        let mut waits: BTreeMap<_, _> = named.map(|(call, stream)| (call, Some(stream))).collect();
+        for (correlation, target) in std::mem::take(&mut self.stated_waits) {
+            let stream = match target {
+                WaitTarget::All => Some(None),
+                WaitTarget::Stream { device, stream } => {
+                    let lane = LaneIdentity::Stream { device, stream };
+                    self.events.existing_lane(lane).map(Some)
+                }
+            };
+            if let Some(call) = self.api_calls.find(correlation) {
+                waits.insert((call.lane, call.start), stream);
+            }
+        }
+        for ((lane, start), stream) in waits {
+            if let Some(stream) = stream {
+                self.events.device_wait(lane, start, stream);
+            }
+        }
+    }
+
+    /// Adds ranges, each to the first lane that is free. Returns the lanes.
+    fn add_tracks(
+        &mut self,
+        mut ranges: Vec<LooseRange>,
+        first_track: u64,
+    ) -> BTreeSet<LaneNumber> {
+        let mut lanes = BTreeSet::new();
         ranges.sort_unstable();
         let mut ends: Vec<TimeNs> = Vec::new();
         for LooseRange { span, func } in ranges {
@@ -144,11 +215,13 @@ impl ProfiledProcess {
             }
             let key = first_track.saturating_add(u64::try_from(track).unwrap_or(0));
             let lane = self.events.lane(LaneIdentity::Track(key));
+            lanes.insert(lane);
             match span.end {
                 Some(end) => self.events.call(lane, func, span.start, end),
                 None => self.events.begin(lane, func, span.start),
             }
         }
+        lanes
     }
 
     /// Adds the known facts about the process, its lanes and its main thread.

@@ -7,6 +7,7 @@ use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber};
 
 use crate::database::Database;
 use crate::func_names::{FuncNames, StringTable};
+use crate::host_wait::HostWait;
 use crate::process::{CallSpan, ProcessKey, ProfiledProcess};
 use crate::rank_choice::{ProcessRanks, RankedProcess};
 
@@ -18,6 +19,20 @@ const MAX_PROCESSES: usize = 1 << 16;
 pub(crate) struct LanePlace {
     pub(crate) process: usize,
     pub(crate) lane: LaneNumber,
+}
+
+/// Work on a GPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GpuWork {
+    pub(crate) device: u64,
+    pub(crate) func: FuncId,
+    pub(crate) span: CallSpan,
+    /// Identifies the API call that launched it.
+    pub(crate) correlation: Option<u64>,
+    /// Number of bytes that it moves, if it is stated.
+    pub(crate) num_bytes: Option<u64>,
+    /// True for a copy from or to the memory of the host.
+    pub(crate) is_host_copy: bool,
 }
 
 /// A run under construction.
@@ -147,23 +162,31 @@ impl ProfiledRun {
         span: CallSpan,
         correlation: Option<u64>,
     ) {
-        if let Some(process) = self.processes.get_mut(place.process) {
-            process.call(place.lane, func, span);
-            if let Some(correlation) = correlation {
-                process.api_calls.push(correlation, span.start, place.lane);
+        let Some(process) = self.processes.get_mut(place.process) else {
+            return;
+        };
+        process.call(place.lane, func, span);
+        if let Some(correlation) = correlation {
+            process.api_calls.push(correlation, span.start, place.lane);
+        }
+        match (self.names.host_wait(func), correlation) {
+            (Some(HostWait::Device | HostWait::Stream), _) => {
+                process.named_wait(place.lane, span.start);
             }
+            (Some(HostWait::Copy), Some(correlation)) => process.blocking_copy(correlation),
+            (Some(HostWait::Copy), None) | (None, _) => {}
         }
     }
 
     /// Adds work on a GPU, with the API call that launched it.
-    pub(crate) fn gpu_call(
-        &mut self,
-        place: LanePlace,
-        device: u64,
-        func: FuncId,
-        span: CallSpan,
-        correlation: Option<u64>,
-    ) {
+    pub(crate) fn gpu_call(&mut self, place: LanePlace, work: GpuWork) {
+        let GpuWork {
+            device,
+            func,
+            span,
+            correlation,
+            ..
+        } = work;
         let Some(process) = self.processes.get_mut(place.process) else {
             return;
         };
@@ -174,10 +197,17 @@ impl ProfiledRun {
             let warnings = &mut self.warnings;
             warnings.count(WarningKind::CommunicatorAssumed, None, String::new);
         }
-        let launch = correlation.and_then(|it| process.api_calls.find(it));
-        if let Some(launch) = launch {
+        if let Some(num_bytes) = work.num_bytes {
+            process.events.size(place.lane, span.start, num_bytes);
+        }
+        if let Some(correlation) = correlation
+            && let Some(launch) = process.api_calls.find(correlation)
+        {
             let events = &mut process.events;
             events.launch(place.lane, span.start, launch.lane, launch.start);
+            if work.is_host_copy {
+                process.host_copy(correlation, launch, place.lane);
+            }
         }
     }
 

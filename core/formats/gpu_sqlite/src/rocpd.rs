@@ -9,7 +9,7 @@ use crate::database::Database;
 use crate::environment::StatedRank;
 use crate::func_names::StringTable;
 use crate::process::ProcessKey;
-use crate::profiled_run::ProfiledRun;
+use crate::profiled_run::{GpuWork, ProfiledRun};
 use crate::scan::{Cells, Scan};
 use crate::tool_reader::ToolReader;
 
@@ -40,12 +40,14 @@ const KERNEL_COLUMNS: [&[&str]; 3] = [
     &["queue_id"],
 ];
 /// The same for a copy, which has two ends, each with its kind.
-const COPY_COLUMNS: [&[&str]; 5] = [
+const COPY_COLUMNS: [&[&str]; 7] = [
     &["dst_agent_absolute_index", "dst_agent_abs_index"],
     &["stream_id"],
     &["queue_id"],
     &["src_agent_absolute_index", "src_agent_abs_index"],
     &["dst_agent_type"],
+    &["src_agent_type"],
+    &["size"],
 ];
 /// The type of an agent that is not a GPU.
 const CPU: &str = "CPU";
@@ -163,14 +165,24 @@ impl ToolReader for RocpdReader {
         let func = run.intern_text(&cells.text(4)?);
         let target = cells.id(6);
         // A copy to the host is of the GPU that it comes from.
-        let is_to_host =
-            view == RocpdView::Copies && cells.text(10).is_some_and(|(kind, _)| kind == CPU);
+        let is_copy = view == RocpdView::Copies;
+        let is_of_host = |column| is_copy && cells.text(column).is_some_and(|it| it.0 == CPU);
+        let is_to_host = is_of_host(10);
         let device = if is_to_host { cells.id(9) } else { target };
         let queue = cells.id(8).map(|it| FIRST_QUEUE.saturating_add(it));
         let stream = cells.id(7).or(queue).unwrap_or_default();
         let device = device.or(target).unwrap_or_default();
         let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
-        run.gpu_call(place, device, func, span, correlation);
+        let num_bytes = cells.integer(12).filter(|_| is_copy);
+        let work = GpuWork {
+            device,
+            func,
+            span,
+            correlation,
+            num_bytes: num_bytes.and_then(|it| u64::try_from(it).ok()),
+            is_host_copy: is_to_host || is_of_host(11),
+        };
+        run.gpu_call(place, work);
         Some(())
     }
 

@@ -8,7 +8,7 @@ use callgrove_source::LaneIdentity;
 use crate::database::Database;
 use crate::func_names::StringTable;
 use crate::process::ProcessKey;
-use crate::profiled_run::ProfiledRun;
+use crate::profiled_run::{GpuWork, ProfiledRun};
 use crate::scan::{Cells, Scan};
 use crate::tool_reader::ToolReader;
 
@@ -18,6 +18,8 @@ enum RpdTable {
     ApiCalls,
     /// The API call that launched each operation.
     Launches,
+    /// The sizes of the copies that API calls start.
+    Copies,
     /// Work on a GPU.
     Operations,
 }
@@ -34,6 +36,14 @@ const API_COLUMNS: &[&[&str]] = &[
 ];
 /// The columns of the relation between API calls and operations.
 const LAUNCH_COLUMNS: &[&[&str]] = &[&["api_id"], &["op_id"]];
+/// The columns of copies.
+const COPY_COLUMNS: &[&[&str]] = &[
+    &["api_ptr_id"],
+    &["size"],
+    &["width"],
+    &["height"],
+    &["sync"],
+];
 /// The columns of operations.
 const OPERATION_COLUMNS: &[&[&str]] = &[
     &["start"],
@@ -45,13 +55,17 @@ const OPERATION_COLUMNS: &[&[&str]] = &[
     &["id"],
 ];
 /// The tables in the order in which they are read: calls and launches before the operations.
-const TABLES: [(&str, RpdTable, &[&[&str]]); 3] = [
+const TABLES: [(&str, RpdTable, &[&[&str]]); 4] = [
     ("rocpd_api", RpdTable::ApiCalls, API_COLUMNS),
     ("rocpd_api_ops", RpdTable::Launches, LAUNCH_COLUMNS),
+    ("rocpd_copyapi", RpdTable::Copies, COPY_COLUMNS),
     ("rocpd_op", RpdTable::Operations, OPERATION_COLUMNS),
 ];
 /// The API call under which ranges and marks of ROCTX are; its arguments are their text.
 const MARKER: &str = "UserMarker";
+
+/// The types of copies from and to the memory of the host.
+const HOST_COPIES: [&str; 2] = ["CopyHostToDevice", "CopyDeviceToHost"];
 
 /// Reads the tables of a file.
 #[derive(Default)]
@@ -62,6 +76,8 @@ pub(crate) struct RpdReader {
     only_process: Option<ProcessKey>,
     /// The API call of each operation.
     api_of_operation: HashMap<u64, u64>,
+    /// Number of bytes of the copy that an API call starts.
+    sizes_of_api: HashMap<u64, u64>,
     marker: Option<i64>,
 }
 
@@ -122,6 +138,33 @@ impl RpdReader {
         text.map_or(func, |text| run.names.intern(&text))
     }
 
+    fn take_copy(&mut self, cells: &Cells<'_>, run: &mut ProfiledRun) -> Option<()> {
+        let api = cells.id(0)?;
+        let number = |column| cells.integer(column).and_then(|it| u64::try_from(it).ok());
+        // Of a copy of rows, the width of a row and the number of rows are stated.
+        let num_bytes = number(1).filter(|it| *it > 0).or_else(|| {
+            let num_rows = number(3)?.max(1);
+            number(2)?.checked_mul(num_rows)
+        });
+        if let Some(num_bytes) = num_bytes {
+            self.sizes_of_api.insert(api, num_bytes);
+        }
+        let process = self.process_of(Some(api));
+        if cells.integer(4) == Some(1)
+            && let Some(index) = run.process_index(process)
+            && let Some(process) = run.process(index)
+        {
+            process.blocking_copy(api);
+        }
+        Some(())
+    }
+
+    /// Returns the process of an API call.
+    fn process_of(&self, api: Option<u64>) -> ProcessKey {
+        let process = api.and_then(|it| self.process_of_api.get(&it).copied());
+        process.or(self.only_process).unwrap_or_default()
+    }
+
     fn take_operation(
         &mut self,
         cells: &Cells<'_>,
@@ -131,8 +174,7 @@ impl RpdReader {
         let span = run.span(cells.integer(0), cells.integer(1))?;
         let api = cells.id(6).and_then(|it| self.api_of_operation.get(&it));
         let api = api.copied();
-        let process = api.and_then(|it| self.process_of_api.get(&it).copied());
-        let process = process.or(self.only_process).unwrap_or_default();
+        let process = self.process_of(api);
         let (device, stream) = (cells.id(2)?, cells.id(3)?);
         // A kernel is described by its name; a copy has only a type.
         let description = cells.integer(4);
@@ -143,7 +185,18 @@ impl RpdReader {
         let name = description.or(cells.integer(5))?;
         let func = run.names.of_id(name, database, &mut run.warnings);
         let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
-        run.gpu_call(place, device, func, span, api);
+        let is_host_copy = HOST_COPIES.contains(&run.names.table.name(func));
+        let is_copy = description.is_none();
+        let num_bytes = api.filter(|_| is_copy);
+        let work = GpuWork {
+            device,
+            func,
+            span,
+            correlation: api,
+            num_bytes: num_bytes.and_then(|it| self.sizes_of_api.get(&it).copied()),
+            is_host_copy,
+        };
+        run.gpu_call(place, work);
         Some(())
     }
 }
@@ -174,6 +227,7 @@ impl ToolReader for RpdReader {
                 self.api_of_operation.entry(operation).or_insert(api);
                 Some(())
             }
+            RpdTable::Copies => self.take_copy(cells, run),
             RpdTable::Operations => self.take_operation(cells, database, run),
         }
     }

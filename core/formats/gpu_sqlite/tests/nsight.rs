@@ -7,7 +7,8 @@ mod support;
 use callgrove_model::{RankId, WarningKind};
 use callgrove_source::{Contents, Format, call_lines};
 use support::{
-    Fixture, NSIGHT, collectives, damage, launches, load, messages, registry, tid, trace_of,
+    Fixture, NSIGHT, collectives, damage, device_waits, launches, load, messages, registry, sizes,
+    tid, trace_of,
 };
 
 /// Returns the names of the calls of a rank on GPUs.
@@ -74,12 +75,86 @@ fn calls_and_the_work_that_they_launch_are_on_threads_and_streams() {
             "3.1000022 by 0.1000015"
         ]
     );
+    assert_eq!(sizes(&trace), ["2.1000060 64", "2.1000071 8"]);
+    assert_eq!(metadata(&trace, "Mirrors Waits").len(), 1);
+    assert_eq!(metadata(&trace, "Mirrors Waits")[0].0, 4);
     assert_eq!(metadata(&trace, "Hostname"), [(0, "node17".to_owned())]);
     assert_eq!(metadata(&trace, "Thread Name"), [(1, "worker".to_owned())]);
     // Device 0 of the process is GPU 1 of the machine.
     assert_eq!(metadata(&trace, "GPU Name"), [(2, "H200".to_owned())]);
     assert_eq!(metadata(&trace, "CUDA Stream").len(), 2);
     assert_eq!(damage(&trace), []);
+}
+
+/// Tables of synchronisations and events.
+const SYNCHRONIZATIONS: &str = "
+create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start integer, end integer, deviceId integer, contextId integer,
+    streamId integer, correlationId integer, globalPid integer, syncType integer, eventId integer, eventSyncId integer);
+create table CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId integer, contextId integer, streamId integer,
+    correlationId integer, globalPid integer, eventId integer, eventSyncId integer);
+create table CUPTI_ACTIVITY_KIND_MEMCPY (start integer, end integer, deviceId integer, contextId integer,
+    streamId integer, correlationId integer, globalPid integer, bytes integer, copyKind integer);
+insert into StringIds values (50, 'cudaStreamSynchronize_v3020'), (51, 'cudaDeviceSynchronize_v3020'),
+    (52, 'cudaEventSynchronize_v3020'), (53, 'cudaMemcpy_v3020'), (54, 'cudaStreamWaitEvent_v3020');
+";
+
+#[test]
+fn calls_of_the_host_wait_for_the_streams_that_the_file_states() {
+    let (main, pid) = (tid(40, 40), tid(40, 0));
+    let unstated = u32::MAX;
+    let rows = format!(
+        "insert into CUPTI_ACTIVITY_KIND_RUNTIME values (10, 12, 0, {main}, 1, 1, 0, null),
+            (13, 15, 0, {main}, 2, 1, 0, null), (20, 30, 0, {main}, 3, 50, 0, null), (31, 40, 0, {main}, 4, 51, 0, null),
+            (41, 50, 0, {main}, 5, 52, 0, null), (51, 60, 0, {main}, 6, 52, 0, null), (61, 62, 0, {main}, 7, 54, 0, null),
+            (63, 64, 0, {main}, 8, 50, 0, null), (65, 70, 0, {main}, 9, 53, 0, null), (71, 72, 0, {main}, 10, 53, 0, null),
+            (73, 74, 0, {main}, 11, 4, 0, null), (75, 76, 0, {main}, 12, 50, 0, null);
+        insert into CUPTI_ACTIVITY_KIND_KERNEL values (14, 29, 0, 1, 7, 1, {pid}, 2, 3, 1, null),
+            (16, 39, 0, 1, 13, 2, {pid}, 2, 3, 1, null);
+        insert into CUPTI_ACTIVITY_KIND_MEMCPY values (66, 69, 0, 1, 7, 9, {pid}, 64, 2),
+            (72, 79, 0, 1, 7, 10, {pid}, 32, 8), (80, 81, 0, 1, 7, 11, {pid}, 16, 2);
+        insert into CUPTI_ACTIVITY_KIND_CUDA_EVENT values (0, 1, 13, 2, {pid}, 5, 0), (0, 1, 7, 6, {pid}, 5, 0),
+            (0, 1, 7, 1, {pid}, 6, 77);
+        insert into CUPTI_ACTIVITY_KIND_SYNCHRONIZATION values (21, 30, 0, 1, 7, 3, {pid}, 3, {unstated}, 0),
+            (32, 40, 0, 1, {unstated}, 4, {pid}, 4, {unstated}, 0), (42, 50, 0, 1, {unstated}, 5, {pid}, 1, 5, 0),
+            (52, 60, 0, 1, {unstated}, 6, {pid}, 1, 6, 77), (61, 62, 0, 1, 13, 7, {pid}, 2, 5, 0),
+            (63, 64, 0, 1, 99, 8, {pid}, 3, {unstated}, 0);"
+    );
+    let trace = trace_of(&[NSIGHT, SYNCHRONIZATIONS], &rows);
+    // A stream that waits, a stream without work, a copy between two places of the GPU, and one that returns at once
+    // are no waits of the host. The last wait is known by its name alone.
+    assert_eq!(
+        device_waits(&trace),
+        [
+            "0.20 for 1",
+            "0.31 for all",
+            "0.41 for 2",
+            "0.51 for 1",
+            "0.65 for 1",
+            "0.75 for all"
+        ]
+    );
+    assert_eq!(sizes(&trace), ["1.66 64", "1.72 32", "1.80 16"]);
+    assert_eq!(damage(&trace), []);
+}
+
+#[test]
+fn tables_of_a_later_version_are_read_and_those_of_unknown_calls_are_named() {
+    let main = tid(40, 40);
+    let rows = format!(
+        "create table NVTX_EVENTS_V2 as select * from NVTX_EVENTS;
+        insert into NVTX_EVENTS_V2 (start, end, eventType, text, globalTid) values (5, 9, 59, 'work', {main});
+        create table NVTX_SPANS_X (start integer, end integer, globalTid integer);
+        insert into NVTX_SPANS_X values (5, 9, {main});
+        create table MPI_EMPTY_EVENTS (start integer, end integer);
+        create table NVTX_PAYLOAD_SCHEMAS (name text); insert into NVTX_PAYLOAD_SCHEMAS values ('x');"
+    );
+    let trace = trace_of(&[NSIGHT], &rows);
+    assert_eq!(call_lines(&trace), ["0.0 0 work 5-9"]);
+    assert_eq!(damage(&trace), [(WarningKind::TableUnread, 1)]);
+    let unread = trace.warnings.iter();
+    let mut unread = unread.filter(|it| it.kind == WarningKind::TableUnread);
+    let first = unread.next().unwrap().first.clone();
+    assert!(first.place.starts_with("NVTX_SPANS_X: "), "{first:?}");
 }
 
 #[test]

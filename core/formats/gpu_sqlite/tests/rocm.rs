@@ -7,7 +7,9 @@ mod support;
 use callgrove_gpu_sqlite::GpuSqliteError;
 use callgrove_model::WarningKind;
 use callgrove_source::{SourceError, call_lines};
-use support::{Fixture, ROCPD_3, ROCPD_3_ROWS, RPD, damage, launches, load, trace_of};
+use support::{
+    Fixture, ROCPD_3, ROCPD_3_ROWS, RPD, damage, device_waits, launches, load, sizes, trace_of,
+};
 
 /// Views of rocpd 4, whose rows are of tracks, over the tables of version 3.
 const ROCPD_4_VIEWS: &str = "
@@ -34,7 +36,8 @@ create view kernels as select K.id, K.guid, T.nid, T.pid, T.tid, S.display_name 
     inner join rocpd_info_kernel_symbol S on S.id = K.kernel_id and S.guid = K.guid;
 create view memory_copies as select M.id, M.guid, T.nid, T.pid, T.tid, NS.string as name, M.start as start,
     M.end as end, T.queue_id, T.stream_id, D.absolute_index as dst_agent_absolute_index, D.type as dst_agent_type,
-    C.absolute_index as src_agent_absolute_index, E.stack_id from rocpd_memory_copy M
+    C.absolute_index as src_agent_absolute_index, C.type as src_agent_type, M.size, E.stack_id
+    from rocpd_memory_copy M
     inner join events E on E.id = M.event_id and E.guid = M.guid
     inner join tracks T on T.id = 3000 + M.id and T.guid = M.guid
     inner join rocpd_string NS on NS.id = M.name_id and NS.guid = M.guid
@@ -58,6 +61,8 @@ fn views_of_rocpd_3_and_4_give_the_same_run() {
             ]
         );
         assert_eq!(launches(&trace), ["2.125 by 0.110", "2.155 by 1.130"]);
+        assert_eq!(sizes(&trace), ["2.155 64"]);
+        assert_eq!(device_waits(&trace), [""; 0]);
         let facts: Vec<_> = trace
             .metadata
             .iter()
@@ -158,7 +163,8 @@ fn operations_of_rpd_are_launched_by_the_calls_of_their_process() {
             (4, 30, 30, 90, 200, 7, 8);
         insert into rocpd_op values (1, 2, 0, 0, '', 112, 118, 6, 4), (2, 2, 1, 0, '', 125, 145, 1, 5),
             (3, 2, 0, 0, '', 107, 109, 6, 4);
-        insert into rocpd_api_ops values (1, 1, 1), (2, 2, 2), (3, 3, 3);";
+        insert into rocpd_api_ops values (1, 1, 1), (2, 2, 2), (3, 3, 3);
+        insert into rocpd_copyapi values (2, '0x0', 96, 0, 0, 1, 1);";
     let trace = trace_of(&[RPD], rows);
     assert_eq!(
         call_lines(&trace),
@@ -176,6 +182,8 @@ fn operations_of_rpd_are_launched_by_the_calls_of_their_process() {
         launches(&trace),
         ["2.112 by 1.100", "3.125 by 0.120", "5.107 by 4.100"]
     );
+    assert_eq!(sizes(&trace), ["3.125 96"]);
+    assert_eq!(device_waits(&trace), ["0.120 for 3"]);
     assert_eq!(damage(&trace), []);
     assert_eq!(trace.warnings.total(WarningKind::RankAssumed), 2);
 }

@@ -45,13 +45,15 @@ pub(super) const MESSAGE_CATEGORY: u64 = 1;
 /// Number of the category of instants that only Callgrove reads.
 pub(super) const OWN_CATEGORY: u64 = 2;
 /// Names of instants, whose numbers follow those of functions.
-pub(super) const INSTANTS: [&str; 6] = [
+pub(super) const INSTANTS: [&str; 8] = [
     "MPI_Send",
     "MPI_Recv",
     "collective",
     "launch",
     "tracer write",
     "metadata",
+    "size",
+    "device wait",
 ];
 /// Number of the name of a message sent, after those of functions.
 pub(super) const SEND: u64 = 1;
@@ -65,8 +67,12 @@ pub(super) const LAUNCH: u64 = 4;
 pub(super) const WRITE: u64 = 5;
 /// Number of the name of metadata, after those of functions.
 pub(super) const METADATA: u64 = 6;
+/// Number of the name of the size of a call, after those of functions.
+pub(super) const SIZE: u64 = 7;
+/// Number of the name of a wait for a GPU, after those of functions.
+pub(super) const DEVICE_WAIT: u64 = 8;
 /// Names of arguments, by number from 1.
-pub(super) const ARGUMENTS: [&str; 7] = [
+pub(super) const ARGUMENTS: [&str; 9] = [
     "dst",
     "src",
     "tag",
@@ -74,6 +80,8 @@ pub(super) const ARGUMENTS: [&str; 7] = [
     "communicator",
     "sequence",
     "duration_ns",
+    "thread",
+    "all_streams",
 ];
 /// Number of the argument for the rank to which a message goes.
 pub(super) const DESTINATION: u64 = 1;
@@ -89,3 +97,7 @@ pub(super) const COMMUNICATOR: u64 = 5;
 pub(super) const SEQUENCE: u64 = 6;
 /// Number of the argument for a duration in nanoseconds.
 pub(super) const DURATION_NS: u64 = 7;
+/// Number of the argument for a thread of the rank.
+pub(super) const THREAD: u64 = 8;
+/// Number of the argument for all streams of the rank.
+pub(super) const ALL_STREAMS: u64 = 9;

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use callgrove_model::{CommKind, CounterId, FuncId, FunctionName, Progress, Real, TimeNs, Trace};
 
 use super::fields::{
-    ARGUMENTS, BEGIN, BOOTTIME, BYTES_AT_ONCE, CATEGORIES, COLLECTIVE, COMMUNICATOR, COUNTER,
-    COUNTERS, DESTINATION, DURATION_NS, END, FINDING_TRACKS, FINDINGS, FINDINGS_ROOT, FLOW,
-    FLOW_END, INSTANT, INSTANTS, LANES, LAUNCH, MESSAGE_CATEGORY, METADATA, NEEDS_STATE, NUM_BYTES,
-    OWN_CATEGORY, REALTIME, RECV, RUN, RUN_CLOCK, SEND, SEQUENCE, SOURCE, STATE_CLEARED, TAG,
-    WRITE,
+    ALL_STREAMS, ARGUMENTS, BEGIN, BOOTTIME, BYTES_AT_ONCE, CATEGORIES, COLLECTIVE, COMMUNICATOR,
+    COUNTER, COUNTERS, DESTINATION, DEVICE_WAIT, DURATION_NS, END, FINDING_TRACKS, FINDINGS,
+    FINDINGS_ROOT, FLOW, FLOW_END, INSTANT, INSTANTS, LANES, LAUNCH, MESSAGE_CATEGORY, METADATA,
+    NEEDS_STATE, NUM_BYTES, OWN_CATEGORY, REALTIME, RECV, RUN, RUN_CLOCK, SEND, SEQUENCE, SIZE,
+    SOURCE, STATE_CLEARED, TAG, THREAD, WRITE,
 };
 use super::wire::ProtoWriter;
 use crate::trace::error::TraceExportError;
@@ -349,6 +349,19 @@ impl<W: Write> TraceSink for PerfettoSink<'_, W> {
             LaneItem::Launched { flow } => self.instant(time, (OWN_CATEGORY, LAUNCH), |event| {
                 event.fixed(FLOW_END, flow);
             }),
+            LaneItem::Size { num_bytes } => self.instant(time, (OWN_CATEGORY, SIZE), |event| {
+                integer(event, NUM_BYTES, num_bytes);
+            }),
+            LaneItem::DeviceWait { stream } => {
+                let (argument, value) = match stream {
+                    Some(stream) => (THREAD, stream.0.into()),
+                    // An instant without arguments is of no interest to readers.
+                    None => (ALL_STREAMS, 1),
+                };
+                self.instant(time, (OWN_CATEGORY, DEVICE_WAIT), |event| {
+                    integer(event, argument, value);
+                })
+            }
             LaneItem::TracerWrite { end } => {
                 let duration = u64::try_from(end.since(time).0).unwrap_or_default();
                 self.instant(time, (OWN_CATEGORY, WRITE), |event| {

@@ -1,5 +1,7 @@
 //! The lanes of a file that Callgrove wrote.
 
+use std::collections::BTreeMap;
+
 use callgrove_source::RowCounts;
 
 use super::assembler::ChromeAssembly;
@@ -26,6 +28,8 @@ impl ChromeAssembly {
                 events.counter(lane, on_axis(it.time_ns, base_ns), it.counter, it.value);
             }
         }
+        // Lanes may be described after the waits for them.
+        let (mut streams, mut waits) = (BTreeMap::new(), Vec::new());
         for event in own.others {
             let Some((rank, lane)) = self.lane(event.row) else {
                 continue;
@@ -35,7 +39,15 @@ impl ChromeAssembly {
             };
             let time = on_axis(event.time_ns, base_ns);
             match event.kind {
-                OwnEventKind::Thread(thread) => events.set_thread(lane, thread),
+                OwnEventKind::Thread(thread) => {
+                    streams.insert((rank, thread), lane);
+                    events.set_thread(lane, thread);
+                }
+                OwnEventKind::Size(num_bytes) => events.size(lane, time, num_bytes),
+                OwnEventKind::DeviceWait(None) => events.device_wait(lane, time, None),
+                OwnEventKind::DeviceWait(Some(stream)) => {
+                    waits.push((rank, lane, time, stream));
+                }
                 OwnEventKind::Collective(communicator, sequence) => {
                     events.collective(lane, time, communicator, sequence);
                 }
@@ -44,6 +56,13 @@ impl ChromeAssembly {
                     events.tracer_write(lane, time, on_axis(end_ns, base_ns));
                 }
                 OwnEventKind::Metadata(key, value) => events.metadata(lane, key, value),
+            }
+        }
+        for (rank, lane, time, stream) in waits {
+            if let Some(stream) = streams.get(&(rank, stream))
+                && let Some(events) = self.events.get_mut(&rank)
+            {
+                events.device_wait(lane, time, Some(*stream));
             }
         }
     }

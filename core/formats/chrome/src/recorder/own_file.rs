@@ -60,6 +60,10 @@ pub(crate) enum OwnEventKind {
     Thread(ThreadId),
     /// A call takes part in a collective: communicator and sequence.
     Collective(u64, u64),
+    /// A call moves a number of bytes.
+    Size(u64),
+    /// A call waits for the stream on a thread, or for all streams.
+    DeviceWait(Option<ThreadId>),
     /// The tracer wrote its data for a number of nanoseconds.
     TracerWrite(i64),
     /// A key and a value that the lane reported.
@@ -98,6 +102,17 @@ pub(crate) fn argument(event: &TraceEvent<'_>, name: &str) -> u64 {
     number
 }
 
+/// Returns the thread among the arguments, if there is one.
+fn thread_argument(event: &TraceEvent<'_>) -> Option<ThreadId> {
+    let mut thread = None;
+    event.arguments(|key, value| {
+        if key == b"thread" {
+            thread = u32::try_from(number_of(value)).ok().map(ThreadId);
+        }
+    });
+    thread
+}
+
 fn number_of(value: JsonValue<'_>) -> u64 {
     let text = value.plain().and_then(|it| std::str::from_utf8(it).ok());
     text.and_then(|it| it.parse().ok()).unwrap_or(0)
@@ -114,6 +129,8 @@ impl OwnEvents {
                 argument(event, "communicator"),
                 argument(event, "sequence"),
             )),
+            b"size" => push(OwnEventKind::Size(argument(event, "bytes"))),
+            b"device wait" => push(OwnEventKind::DeviceWait(thread_argument(event))),
             b"tracer write" => {
                 let duration_ns = i64::try_from(argument(event, "duration_ns")).unwrap_or(0);
                 push(OwnEventKind::TracerWrite(duration_ns));

@@ -4,6 +4,8 @@ mod facts;
 mod global_id;
 mod mpi_calls;
 mod mpi_ranks;
+mod synchronizations;
+mod table_names;
 mod tables;
 
 pub(crate) use tables::NsightReader;

@@ -8,8 +8,10 @@ use crate::func_names::StringTable;
 use crate::nsight::facts::NsightFacts;
 use crate::nsight::global_id::{process_of, thread_of};
 use crate::nsight::mpi_calls::{MpiCalls, MpiTable};
-use crate::process::CallSpan;
-use crate::profiled_run::{LanePlace, ProfiledRun};
+use crate::nsight::synchronizations::{RecordedEvents, Synchronization};
+use crate::nsight::table_names::{count_unread, versions_of};
+use crate::process::{CallSpan, ProcessKey};
+use crate::profiled_run::{GpuWork, LanePlace, ProfiledRun};
 use crate::scan::{Cells, Scan};
 use crate::tool_reader::ToolReader;
 
@@ -26,6 +28,8 @@ enum NsightTable {
     Copies,
     Memsets,
     Graphs,
+    /// Events that were recorded in a stream.
+    CudaEvents,
     Synchronizations,
 }
 
@@ -46,7 +50,7 @@ const NVTX_COLUMNS: &[&[&str]] = &[
     &["text"],
     &["eventType"],
 ];
-/// The columns that tables of work on a GPU have in common; the seventh is what distinguishes their rows. The short
+/// The columns that tables of work on a GPU have in common; the next one is what distinguishes their rows. The short
 /// name of a kernel has no template arguments, so it would merge kernels that do different work.
 const GPU_COLUMNS: [&[&str]; 6] = [
     &["start"],
@@ -57,8 +61,20 @@ const GPU_COLUMNS: [&[&str]; 6] = [
     &["correlationId"],
 ];
 
+/// The columns of events.
+const CUDA_EVENT_COLUMNS: &[&[&str]] = &[
+    &["globalPid"],
+    &["deviceId"],
+    &["streamId"],
+    &["correlationId"],
+    &["eventId"],
+    &["eventSyncId"],
+];
+/// The columns of synchronisations after those of other work.
+const SYNCHRONIZATION_COLUMNS: [&[&str]; 3] = [&["syncType"], &["eventId"], &["eventSyncId"]];
+
 /// The tables in the order in which they are read: calls before the work that they launch.
-const TABLES: [(&str, NsightTable); 16] = [
+const TABLES: [(&str, NsightTable); 17] = [
     ("CUPTI_ACTIVITY_KIND_RUNTIME", NsightTable::Api),
     ("CUPTI_ACTIVITY_KIND_DRIVER", NsightTable::Api),
     ("CUDNN_EVENTS", NsightTable::Calls),
@@ -80,6 +96,7 @@ const TABLES: [(&str, NsightTable); 16] = [
     ("CUPTI_ACTIVITY_KIND_MEMCPY", NsightTable::Copies),
     ("CUPTI_ACTIVITY_KIND_MEMSET", NsightTable::Memsets),
     ("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", NsightTable::Graphs),
+    ("CUPTI_ACTIVITY_KIND_CUDA_EVENT", NsightTable::CudaEvents),
     (
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         NsightTable::Synchronizations,
@@ -99,8 +116,8 @@ const COPY_KINDS: [&str; 14] = [
     "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", "HtoD",
     "DtoH", "DtoD",
 ];
-/// Kinds of synchronisations, by `syncType`.
-const SYNCHRONIZATION_KINDS: [&str; 5] = ["", "Event", "Stream Wait Event", "Stream", "Context"];
+/// The `copyKind` of copies from and to the memory of the host.
+const HOST_COPIES: [i64; 4] = [1, 2, 11, 12];
 
 /// Reads the tables of a file.
 #[derive(Default)]
@@ -109,6 +126,7 @@ pub(crate) struct NsightReader {
     facts: NsightFacts,
     mpi: MpiCalls,
     memset: Option<FuncId>,
+    events: RecordedEvents,
 }
 
 impl NsightReader {
@@ -124,28 +142,12 @@ impl ToolReader for NsightReader {
         self.facts = NsightFacts::read(database, run);
         let mut scans = Vec::new();
         for (name, table) in TABLES {
-            let gpu = |last: &'static [&'static str]| {
-                let mut columns = GPU_COLUMNS.to_vec();
-                columns.push(last);
-                Scan::of_table(database, name, &columns)
-            };
-            let scan = match table {
-                NsightTable::Api | NsightTable::Calls => {
-                    Scan::of_table(database, name, CALL_COLUMNS)
-                }
-                NsightTable::Mpi(table) => Scan::of_table(database, name, table.columns()),
-                NsightTable::Nvtx => Scan::of_table(database, name, NVTX_COLUMNS),
-                NsightTable::Kernels => gpu(&["demangledName", "shortName", "mangledName", "name"]),
-                NsightTable::Copies => gpu(&["copyKind"]),
-                NsightTable::Memsets => gpu(&["value"]),
-                NsightTable::Graphs => gpu(&["graphId"]),
-                NsightTable::Synchronizations => gpu(&["syncType"]),
-            };
-            if let Some(scan) = scan {
-                scans.push(scan);
+            for relation in versions_of(database, name) {
+                scans.extend(Scan::of_table(database, relation, &table.columns()));
                 self.tables.push(table);
             }
         }
+        count_unread(database, &TABLES.map(|it| it.0), run);
         scans
     }
 
@@ -177,6 +179,8 @@ impl ToolReader for NsightReader {
                 calls.take(table, (place, span, func), cells, &self.facts.mpi, run);
             }
             NsightTable::Nvtx => take_nvtx(cells, database, run)?,
+            NsightTable::CudaEvents => self.events.take(cells, run)?,
+            NsightTable::Synchronizations => self.take_synchronization(cells, run)?,
             kind => self.take_gpu(kind, cells, database, run)?,
         }
         Some(())
@@ -198,15 +202,8 @@ impl NsightReader {
     ) -> Option<()> {
         let span = run.span(cells.integer(0), cells.integer(1))?;
         let correlation = cells.id(5);
-        let process = match cells.id(2) {
-            Some(global) => process_of(global),
-            None => run.process_of_launch(correlation).unwrap_or_default(),
-        };
-        let number = |column| match cells.id(column) {
-            None if cells.is_null(column) => Some(0),
-            number => number,
-        };
-        let (device, stream) = (number(3)?, number(4)?);
+        let process = process_of_work(cells, run);
+        let (device, stream) = (number(cells, 3)?, number(cells, 4)?);
         let func = match kind {
             NsightTable::Kernels => named(cells, 6, database, run)?,
             NsightTable::Copies => {
@@ -216,21 +213,76 @@ impl NsightReader {
             NsightTable::Memsets => *self
                 .memset
                 .get_or_insert_with(|| run.names.intern("Memset")),
-            NsightTable::Graphs => {
+            _ => {
                 let graph = cells.id(6).unwrap_or_default();
                 run.names.intern(&format!("CUDA graph {graph}"))
             }
-            _ => {
-                let kind = of_list(&SYNCHRONIZATION_KINDS, cells.integer(6));
-                let func = run.names.intern(format!("{kind} Sync").trim_start());
-                let index = run.process_index(process)?;
-                run.process(index)?.synchronization(func, span);
-                return Some(());
-            }
         };
         let place = run.lane(process, LaneIdentity::Stream { device, stream })?;
-        run.gpu_call(place, device, func, span, correlation);
+        let is_copy = kind == NsightTable::Copies;
+        let num_bytes = match kind {
+            NsightTable::Copies | NsightTable::Memsets => cells.integer(7),
+            _ => None,
+        };
+        let work = GpuWork {
+            device,
+            func,
+            span,
+            correlation,
+            num_bytes: num_bytes.and_then(|it| u64::try_from(it).ok()),
+            is_host_copy: is_copy && cells.integer(6).is_some_and(|it| HOST_COPIES.contains(&it)),
+        };
+        run.gpu_call(place, work);
         Some(())
+    }
+
+    fn take_synchronization(&mut self, cells: &Cells<'_>, run: &mut ProfiledRun) -> Option<()> {
+        let span = run.span(cells.integer(0), cells.integer(1))?;
+        let process = process_of_work(cells, run);
+        let index = run.process_index(process)?;
+        let synchronization = Synchronization::of(cells);
+        let func = run.names.intern(synchronization.name());
+        let target = synchronization.target(index, &mut self.events);
+        let process = run.process(index)?;
+        process.synchronization(func, span);
+        if let (Some(target), Some(correlation)) = (target, cells.id(5)) {
+            process.stated_wait(correlation, target);
+        }
+        Some(())
+    }
+}
+
+impl NsightTable {
+    /// Returns the columns to read.
+    fn columns(self) -> Vec<&'static [&'static str]> {
+        let gpu = |last: &[&'static [&'static str]]| [&GPU_COLUMNS[..], last].concat();
+        match self {
+            Self::Api | Self::Calls => CALL_COLUMNS.to_vec(),
+            Self::Mpi(table) => table.columns().to_vec(),
+            Self::Nvtx => NVTX_COLUMNS.to_vec(),
+            Self::Kernels => gpu(&[&["demangledName", "shortName", "mangledName", "name"]]),
+            Self::Copies => gpu(&[&["copyKind"], &["bytes"]]),
+            Self::Memsets => gpu(&[&["value"], &["bytes"]]),
+            Self::Graphs => gpu(&[&["graphId"]]),
+            Self::CudaEvents => CUDA_EVENT_COLUMNS.to_vec(),
+            Self::Synchronizations => gpu(&SYNCHRONIZATION_COLUMNS),
+        }
+    }
+}
+
+/// Returns the process of a row of work on a GPU.
+fn process_of_work(cells: &Cells<'_>, run: &mut ProfiledRun) -> ProcessKey {
+    match cells.id(2) {
+        Some(global) => process_of(global),
+        None => run.process_of_launch(cells.id(5)).unwrap_or_default(),
+    }
+}
+
+/// Returns a number that is zero where it is not stated.
+fn number(cells: &Cells<'_>, column: usize) -> Option<u64> {
+    match cells.id(column) {
+        None if cells.is_null(column) => Some(0),
+        number => number,
     }
 }
 

@@ -94,6 +94,23 @@ pub(crate) fn launches(trace: &Trace) -> Vec<String> {
     launches.map(line).collect()
 }
 
+/// Returns `lane.time bytes` of each call that moves data.
+pub(crate) fn sizes(trace: &Trace) -> Vec<String> {
+    let sizes = trace.sizes.iter();
+    let line = |it: &callgrove_model::CallSize| format!("{}.{} {}", it.lane.0, it.time.0, it.bytes);
+    sizes.map(line).collect()
+}
+
+/// Returns `lane.time for stream` of each call that waits for a GPU.
+pub(crate) fn device_waits(trace: &Trace) -> Vec<String> {
+    let line = |it: &callgrove_model::DeviceWait| {
+        let stream = it.stream.map(|it| it.0.to_string());
+        let stream = stream.unwrap_or_else(|| "all".to_owned());
+        format!("{}.{} for {stream}", it.lane.0, it.time.0)
+    };
+    trace.device_waits.iter().map(line).collect()
+}
+
 /// Returns `lane.time communicator.sequence` of each call that takes part in a collective.
 pub(crate) fn collectives(trace: &Trace) -> Vec<String> {
     let line = |it: &callgrove_model::CollectiveMember| {
@@ -213,7 +230,7 @@ create view kernels as select K.id, K.guid, S.display_name as name, K.nid, P.pid
     inner join rocpd_info_process P on P.id = K.pid and P.guid = K.guid;
 create view memory_copies as select M.id, M.guid, M.nid, P.pid, M.start, M.end, S.string as name, M.stream_id,
     M.queue_id, D.absolute_index as dst_agent_abs_index, D.type as dst_agent_type,
-    C.absolute_index as src_agent_abs_index, E.stack_id from rocpd_memory_copy M
+    C.absolute_index as src_agent_abs_index, C.type as src_agent_type, M.size, E.stack_id from rocpd_memory_copy M
     inner join rocpd_string S on S.id = M.name_id and S.guid = M.guid
     inner join rocpd_info_agent D on D.id = M.dst_agent_id and D.guid = M.guid
     inner join rocpd_info_agent C on C.id = M.src_agent_id and C.guid = M.guid
@@ -249,6 +266,8 @@ create table rocpd_api (id integer not null primary key autoincrement, pid integ
 create table rocpd_op (id integer not null primary key autoincrement, gpuId integer not null, queueId integer not null,
     sequenceId integer not null, completionSignal varchar(18) not null, start integer not null, end integer not null,
     description_id integer not null, opType_id integer not null);
+create table rocpd_copyapi (api_ptr_id integer not null primary key, stream varchar(18) not null,
+    size integer not null, width integer not null, height integer not null, kind integer not null, sync bool not null);
 create table rocpd_api_ops (id integer not null primary key autoincrement, api_id integer not null,
     op_id integer not null);
 insert into rocpd_string values (1, ''), (2, 'hipLaunchKernel'), (3, 'hipMemcpy'), (4, 'KernelExecution'),

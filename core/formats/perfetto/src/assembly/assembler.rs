@@ -142,6 +142,10 @@ impl Assembly {
         Some((self.ranks.get_mut(&placed.rank)?, placed.lane))
     }
 
+    pub(crate) fn rank(&self, track: usize) -> Option<RankId> {
+        Some((*self.placed.get(track)?)?.rank)
+    }
+
     pub(crate) fn time(&self, at: ClockStamp) -> TimeNs {
         let path = self.paths.get(&at.clock);
         TimeNs(on_path(path, at.time_ns))

@@ -85,19 +85,32 @@ impl Assembly {
 impl Assembly {
     /// Adds the facts about lanes in a file that Callgrove wrote.
     pub(crate) fn add_own_facts(&mut self, recorder: &mut TraceRecorder) {
+        let mut streams = BTreeMap::new();
         for (index, track) in recorder.tracks.tracks.iter().enumerate() {
             if let (Some(thread), Some((events, lane))) = (track.own_thread(), self.lane(index)) {
                 events.set_thread(lane, thread);
+                streams.insert((self.rank(index), thread), lane);
             }
         }
         for fact in std::mem::take(&mut recorder.own_facts) {
-            let time = self.time(fact.at);
+            let (time, rank) = (self.time(fact.at), self.rank(fact.track));
             let Some((events, lane)) = self.lane(fact.track) else {
                 continue;
             };
             match fact.kind {
                 OwnFactKind::Collective(communicator, sequence) => {
                     events.collective(lane, time, communicator, sequence);
+                }
+                OwnFactKind::Size(num_bytes) => events.size(lane, time, num_bytes),
+                OwnFactKind::DeviceWait(stream) => {
+                    let stream = match stream {
+                        Some(stream) => match streams.get(&(rank, stream)) {
+                            Some(stream) => Some(*stream),
+                            None => continue,
+                        },
+                        None => None,
+                    };
+                    events.device_wait(lane, time, stream);
                 }
                 OwnFactKind::TracerWrite(duration_ns) => {
                     let end = TimeNs(time.0.saturating_add(duration_ns));

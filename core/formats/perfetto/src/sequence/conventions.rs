@@ -5,7 +5,7 @@
 //! argument `value`, in the category `tau`. Metadata are lines `key=value` in the argument `data` of an instant in
 //! `tau_meta`.
 
-use callgrove_model::CommKind;
+use callgrove_model::{CommKind, ThreadId};
 
 use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
@@ -152,6 +152,14 @@ fn take_own_instant(
                 communicator.cast_unsigned(),
                 number.cast_unsigned(),
             ));
+        }
+        b"size" => push(OwnFactKind::Size(number("bytes").cast_unsigned())),
+        b"device wait" => {
+            let stream = match argument(event, sequence, "thread") {
+                Some(AnnotationValue::Integer(value)) => u32::try_from(value).ok().map(ThreadId),
+                _ => None,
+            };
+            push(OwnFactKind::DeviceWait(stream));
         }
         b"tracer write" => push(OwnFactKind::TracerWrite(number("duration_ns").max(0))),
         b"metadata" => {
