@@ -13,6 +13,7 @@ use callgrove_model::{
 use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::clock_evidence::compare_clocks;
 use super::delay_root::DelayRoot;
 use super::grouping::{Cluster, confidence_percent, group};
 use super::lane_delays::LaneDelays;
@@ -85,12 +86,12 @@ impl Causes {
     ) -> Result<Self, Cancelled> {
         let is_excerpt = source.is_excerpt();
         let kinds = CallKind::of_trace(trace);
-        let clocks = if is_excerpt {
-            Clocks::of_excerpt(trace)
-        } else {
-            Clocks::estimate(trace)
-        };
-        let segments = Segments::new(trace, &clocks, &kinds);
+        let recorded = Clocks::recorded(trace);
+        let mut segments = Segments::new(trace, &recorded, &kinds);
+        let clocks = compare_clocks(trace, recorded, &segments, is_excerpt);
+        if !clocks.are_recorded() {
+            segments = Segments::new(trace, &clocks, &kinds);
+        }
         progress.at(0.2)?;
         let partners = Partners::new(trace, &clocks, &segments);
         let meetings = if is_excerpt {
@@ -296,6 +297,7 @@ impl Found<'_> {
                 confidence_percent
             },
             next_best: root.next_best.map(|process| self.rank(process)),
+            late_sender: root.late_sender.map(|process| self.rank(process)),
         }
     }
 
@@ -414,6 +416,7 @@ impl Found<'_> {
                 is_clock_unsure: false,
                 confidence_percent: DESIGNED_PERCENT,
                 next_best: None,
+                late_sender: None,
             },
             call_path: call_path(self.trace, call),
             members: members.chain([call]).collect(),

@@ -83,6 +83,8 @@ pub(super) struct DelayRoot {
     /// Lead of this root over the second most likely one.
     pub(super) margin: Option<DurationNs>,
     pub(super) kind: CauseKind,
+    /// The rank, as an index into the processes, of which a message may have been late in the network instead.
+    pub(super) late_sender: Option<usize>,
 }
 
 impl DelayRoot {
@@ -114,6 +116,7 @@ impl DelayRoot {
             next_best: None,
             margin: None,
             kind: CauseKind::Unknown,
+            late_sender: None,
         }
     }
 
