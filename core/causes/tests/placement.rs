@@ -89,11 +89,11 @@ fn ring(work_us: &[Vec<i64>], hosts: &[u8], ahead_us: i64) -> Trace {
         .collect();
     for round in 0..NUM_ROUNDS {
         let sent: Vec<i64> = ranks.iter().map(|it| it.now_us).collect();
-        for (number, rank) in ranks.iter_mut().enumerate() {
+        for ((number, rank), work_us) in ranks.iter_mut().enumerate().zip(work_us) {
             let previous = (number + NUM_RANKS - 1) % NUM_RANKS;
             rank.message(CommKind::Send, (number + 1) % NUM_RANKS, sent[number]);
             rank.call(2, sent[number], sent[number] + 2);
-            rank.call(1, rank.now_us, rank.now_us + work_us[number][round]);
+            rank.call(1, rank.now_us, rank.now_us + work_us[round]);
             let received = (rank.now_us + 1).max(sent[previous] + 6);
             rank.message(CommKind::Recv, previous, received);
             rank.call(3, rank.now_us, received + 1);

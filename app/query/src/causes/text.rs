@@ -398,3 +398,39 @@ fn ranks(count: usize) -> String {
         count => format!("{count} ranks"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_message_is_the_network_or_its_receiver() {
+        let facts = IncidentFacts {
+            kind: CauseKind::Stalled,
+            root: RootFacts {
+                kind: CauseKind::Stalled,
+                rank: Some(RankId(8)),
+                function: "MPI_Waitall",
+                own_delay: DurationNs::from_us(28_600),
+                usual: Some(DurationNs::ZERO),
+                is_in_library: true,
+                late_sender: Some(RankId(7)),
+            },
+            confidence_percent: 50,
+            is_clock_unsure: false,
+            next_best: None,
+            host: "",
+            length: DurationNs::from_us(30_000),
+            caused: DurationNs::from_us(300_000),
+            cost: DurationNs::from_us(328_600),
+            num_ranks: 12,
+            times: 1,
+            every: None,
+        };
+        assert_eq!(
+            facts.sentence(),
+            "A message from rank 7 to rank 8 came 28.6 ms late, or rank 8 was stopped in MPI_Waitall; 11 ranks waited \
+             300 ms in all"
+        );
+    }
+}
