@@ -43,6 +43,7 @@ impl RecordedIncident {
                 own_delay: duration(own_us),
                 usual: None,
                 is_in_library: callgrove_causes::can_wait(func),
+                late_sender: None,
             },
             // Documents of version 1 lack the confidence.
             confidence_percent: record.confidence.unwrap_or(100),

@@ -56,6 +56,22 @@ const ROOTED: &[&str] = &[
 /// all.
 const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_", "collective-broadcast"];
 
+/// MPI's collectives that no rank leaves before the last one has entered, without the prefix `MPI_`. Not among them:
+/// those with a root or an order of ranks, those with a count for each rank, which may be 0, those that return at once,
+/// and `Init` and `Finalize`, which need not synchronise.
+const SYNCHRONISING: &[&str] = &[
+    "Allgather",
+    "Allreduce",
+    "Alltoall",
+    "Barrier",
+    "Comm_dup",
+    "Comm_split",
+    "Reduce_scatter_block",
+];
+
+/// Beginnings of the operations of communication kernels for which the same holds, in lower case without separators.
+const SYNCHRONISING_KERNELS: &[&str] = &["allgather", "allreduce", "barrier", "reducescatter"];
+
 /// Lower-case suffix of the calls by which a host waits for its device; they begin with one of [`DEVICE_APIS`].
 const DEVICE_SYNC_END: &str = "synchronize";
 
@@ -143,9 +159,46 @@ impl CallKind {
     }
 }
 
+/// Returns whether a function is a collective that no rank leaves before the last one has entered.
+pub(super) fn synchronises(name: &str) -> bool {
+    let parsed = FunctionName::parse(name);
+    if parsed.is_mpi() {
+        let short = parsed.qualified.strip_prefix("MPI_");
+        return short.is_some_and(|it| SYNCHRONISING.contains(&it));
+    }
+    let operation = wait_names::communication(parsed.qualified);
+    operation.is_some_and(|it| {
+        let it = it.replace(['_', '-'], "");
+        SYNCHRONISING_KERNELS
+            .iter()
+            .any(|kernel| it.starts_with(kernel))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn collectives_of_all_with_all_synchronise() {
+        let check = |name, expected| assert_eq!(synchronises(name), expected, "{name}");
+        check("MPI_Allreduce()", true);
+        check("MPI_Barrier()", true);
+        check("MPI_Iallreduce()", false);
+        check("MPI_Alltoallv()", false);
+        check("MPI_Scan()", false);
+        check("MPI_Bcast()", false);
+        check("MPI_Init()", false);
+        check("MPI_Finalize()", false);
+        check("gloo:all_reduce", true);
+        check("gloo:broadcast", false);
+        check(
+            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevComm*)",
+            true,
+        );
+        check("ncclDevKernel_SendRecv(ncclDevComm*)", false);
+        check("all_reduce(double *)", false);
+    }
 
     #[test]
     fn kinds_follow_from_names() {

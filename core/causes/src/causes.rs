@@ -13,6 +13,7 @@ use callgrove_model::{
 use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::clock_evidence::compare_clocks;
 use super::delay_root::DelayRoot;
 use super::device_waits::DeviceWaits;
 use super::grouping::{Cluster, confidence_percent, group};
@@ -88,14 +89,18 @@ impl Causes {
         let is_excerpt = source.is_excerpt();
         let kinds = CallKind::of_trace(trace);
         let device_waits = DeviceWaits::find(trace);
-        let clocks = if is_excerpt {
-            Clocks::of_excerpt(trace)
-        } else {
-            Clocks::estimate(trace)
+        let segments_on = |clocks: &Clocks| {
+            let mut segments = Segments::new(trace, clocks, &kinds, &device_waits);
+            if !is_excerpt {
+                add_thread_waits(&mut segments);
+            }
+            segments
         };
-        let mut segments = Segments::new(trace, &clocks, &kinds, &device_waits);
-        if !is_excerpt {
-            add_thread_waits(&mut segments);
+        let recorded = Clocks::recorded(trace);
+        let mut segments = segments_on(&recorded);
+        let clocks = compare_clocks(trace, recorded, &segments, is_excerpt);
+        if !clocks.are_recorded() {
+            segments = segments_on(&clocks);
         }
         progress.at(0.2)?;
         let partners = Partners::new(trace, &clocks, &segments);
@@ -302,6 +307,7 @@ impl Found<'_> {
                 confidence_percent
             },
             next_best: root.next_best.map(|process| self.rank(process)),
+            late_sender: root.late_sender.map(|process| self.rank(process)),
         }
     }
 
@@ -427,6 +433,7 @@ impl Found<'_> {
                 is_clock_unsure: false,
                 confidence_percent: DESIGNED_PERCENT,
                 next_best: None,
+                late_sender: None,
             },
             call_path: call_path(self.trace, call),
             members: members.chain([call]).collect(),

@@ -87,6 +87,8 @@ pub(super) struct DelayRoot {
     pub(super) kind: CauseKind,
     /// Maximum confidence in its rank, in percent, given the other delays of the run.
     pub(super) max_percent: u8,
+    /// The rank, as an index into the processes, of which a message may have been late in the network instead.
+    pub(super) late_sender: Option<usize>,
 }
 
 impl DelayRoot {
@@ -120,6 +122,7 @@ impl DelayRoot {
             margin: None,
             kind: CauseKind::Unknown,
             max_percent: 100,
+            late_sender: None,
         }
     }
 

@@ -37,7 +37,8 @@ const JOINED: DurationNs = DurationNs::from_us(20_000);
 
 /// Confidence if there are no messages, so that the rank is a guess from the order of falling silent: not measured.
 const UNMATCHED_PERCENT: u8 = 30;
-/// Confidence if no message proves the waits for a delay, only that others stalled at once: not measured.
+/// Confidence if no message proves the waits for a delay, only that others stalled at once, or if a message may have
+/// been late instead: not measured.
 const UNPROVEN_PERCENT: u8 = 50;
 /// Smallest significant margin in a collective, which ranks leave in the order in which the scheduler wakes them.
 const CLEAR_COLLECTIVE: DurationNs = DurationNs::from_us(1_000);
@@ -386,7 +387,7 @@ pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
         CauseKind::Unknown => return UNMATCHED_PERCENT,
         _ => {}
     }
-    let most = if root.is_unproven {
+    let most = if root.is_unproven || root.late_sender.is_some() {
         UNPROVEN_PERCENT
     } else {
         100

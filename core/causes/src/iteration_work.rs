@@ -65,7 +65,7 @@ pub fn iteration_work(trace: &Trace) -> Vec<Vec<RankWork>> {
     if marked.is_empty() {
         return Vec::new();
     }
-    let (clocks, kinds) = (Clocks::default(), CallKind::of_trace(trace));
+    let (clocks, kinds) = (Clocks::recorded(trace), CallKind::of_trace(trace));
     let mut segments = Segments::new(trace, &clocks, &kinds, &DeviceWaits::find(trace));
     add_thread_waits(&mut segments);
     let work = |(func, lanes): (FuncId, Vec<LaneIdx>)| {

@@ -2,11 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
+//! | compares the clocks of hosts by messages and collectives | `clock`, `clock_bounds`, `clock_evidence` |
 //! | splits each lane into gaps of own work and operations in which it can wait | `segments` |
 //! | finds the calls of the ranks, or of threads, that belong together | `meetings` |
 //! | finds the release of each operation, and so its wait | `release` |
 //! | finds the usual duration at each place, and the excesses over it | `usual` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
+//! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
 //! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `background`, `by_design` |
 //!
@@ -55,12 +57,15 @@ mod by_design;
 mod call_kind;
 mod causes;
 mod clock;
+mod clock_bounds;
+mod clock_evidence;
 mod delay_root;
 mod device_waits;
 mod gpu_streams;
 mod grouping;
 mod iteration_work;
 mod lane_delays;
+mod late_network;
 mod meetings;
 mod outcome;
 mod release;

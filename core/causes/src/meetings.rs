@@ -82,6 +82,13 @@ impl Meetings {
         found
     }
 
+    /// Finds the meetings that the trace states. Cost: linear in stated collectives, and logarithmic in operations.
+    pub(super) fn stated(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
+        let mut found = Self::none(segments);
+        found.add_stated(trace, clocks, segments);
+        found
+    }
+
     /// Adds the meetings of calls of which the trace states the communicator. Returns these calls, also those that met
     /// no other.
     fn add_stated(

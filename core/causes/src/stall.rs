@@ -11,7 +11,7 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::clock::Clocks;
 use super::delay_root::{DelayRoot, RootIdx, final_roots};
-use super::outcome::CauseKind;
+use super::late_network::{attribute_to_network, mark_undecided};
 use super::release::{Partners, STILL_SENDING};
 use super::replay::ChargedWait;
 use super::segments::{OperationRef, Segments};
@@ -22,12 +22,6 @@ const MIN_DELAY: DurationNs = STILL_SENDING;
 const SILENCE_WEIGHT: i128 = 8;
 /// Minimum lead with which a lane that moved first was not waiting for the other.
 const CLEAR_LEAD: DurationNs = DurationNs::from_us(200);
-/// Minimum delay of late messages between hosts that indicate a late network.
-const MIN_TRANSFER: DurationNs = DurationNs::from_us(1_000);
-/// Minimum number of lanes with such messages.
-const TRANSFER_LANES: usize = 3;
-/// Percentage of them that must be within a factor of two of the median: then the network was late, not the ranks.
-const TRANSFER_ALIKE_PERCENT: usize = 70;
 
 /// Number of simultaneous delays, the earliest, with which an operation that may have waited for any lane is
 /// compared.
@@ -61,6 +55,7 @@ pub(super) fn resolve(
     }
     resolve_group(segments, partners, clocks, &waits, roots, &group);
     attribute_to_ends(segments, roots, partners.has_no_messages());
+    mark_undecided(segments, partners, clocks, roots);
 }
 
 /// A wait that is attributed to a root.
@@ -105,13 +100,7 @@ fn resolve_group(
     if group.len() < 2 {
         return;
     }
-    if let Some(first) = late_network(segments, partners, clocks, roots, group) {
-        roots[first].kind = CauseKind::Transfer;
-        for &it in group.iter().filter(|it| **it != first) {
-            roots[it].attributed_to = Some(RootIdx::from_index(first));
-        }
-        return;
-    }
+    let group = &attribute_to_network(segments, partners, clocks, roots, group);
     let graph = Graph::new(segments, partners, waits, roots, group);
     let found = graph.earliest();
     for &it in group {
@@ -128,47 +117,6 @@ fn resolve_group(
         roots[first].margin = margin.map(|it| DurationNs(i64::try_from(it).unwrap_or(i64::MAX)));
         roots[first].next_best = second.map(|(_, lane)| segments.lane(lane).process);
     }
-}
-
-/// Returns the first of three or more lanes that wait at once for messages of other hosts, all about equally long,
-/// while no rank was at work.
-fn late_network(
-    segments: &Segments,
-    partners: &Partners<'_>,
-    clocks: &Clocks,
-    roots: &[DelayRoot],
-    group: &[usize],
-) -> Option<usize> {
-    let is_from_other_host = |it: &&usize| {
-        let root = &roots[**it];
-        let Some(operation) = root.operation.filter(|_| root.amount >= MIN_TRANSFER) else {
-            return false;
-        };
-        let rows = partners.rows(root.lane, segments.operation(operation), CommKind::Recv);
-        let sender = rows.last().and_then(|row| partners.mate(root.lane, row));
-        sender.is_some_and(|(it, _)| clocks.host_of(it.lane) != clocks.host_of(root.lane))
-    };
-    let remote: Vec<usize> = group.iter().filter(is_from_other_host).copied().collect();
-    let mut lanes: Vec<LaneIdx> = remote.iter().map(|&it| roots[it].lane).collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    if lanes.len() < TRANSFER_LANES {
-        return None;
-    }
-    let mut amounts: Vec<DurationNs> = remote.iter().map(|&it| roots[it].amount).collect();
-    amounts.sort_unstable();
-    let median = amounts[amounts.len() / 2];
-    let is_half = |it: DurationNs| it.0.saturating_mul(2) > median.0;
-    let is_own = |it: &&usize| roots[**it].operation.is_none() && is_half(roots[**it].amount);
-    if group.iter().any(|it| is_own(&it)) {
-        return None;
-    }
-    let is_alike = |it: &&DurationNs| is_half(**it) && it.0 < median.0.saturating_mul(2);
-    let num_alike = amounts.iter().filter(is_alike).count();
-    if num_alike * 100 < amounts.len() * TRANSFER_ALIKE_PERCENT {
-        return None;
-    }
-    remote.into_iter().min_by_key(|&it| (roots[it].start, it))
 }
 
 /// A graph of which roots of a group wait for which others.

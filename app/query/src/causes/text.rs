@@ -108,6 +108,7 @@ impl RunCauses {
             own_delay: root.own_delay,
             usual: Some(root.usual),
             is_in_library: root.is_in_library,
+            late_sender: root.late_sender,
         }
     }
 
@@ -122,6 +123,9 @@ impl RunCauses {
         }
         let name = self.function(root);
         let which = match root.kind {
+            CauseKind::Stalled if root.late_sender.is_some() => {
+                format!("which received a message late or was stopped in {name}")
+            }
             CauseKind::Stalled if root.is_in_library => format!("which stalled in {name}"),
             CauseKind::Stalled | CauseKind::Slow => {
                 format!("which took longer than usual in {name}")
@@ -140,7 +144,11 @@ impl RunCauses {
                 "waited {waited} for messages that were late in the network"
             ))];
         }
-        let doubt = doubt(root.confidence_percent);
+        // The sentence itself says what is undecided.
+        let doubt = match root.late_sender {
+            Some(_) => "",
+            None => doubt(root.confidence_percent),
+        };
         let comma = if doubt.is_empty() { "" } else { ", " };
         let mut phrases = vec![
             part(format!("waited {waited}")),
@@ -183,6 +191,8 @@ pub struct RootFacts<'a> {
     pub usual: Option<DurationNs>,
     /// True if it was in a call of the communication library, of threads or of devices.
     pub is_in_library: bool,
+    /// The rank of which a message may have been late in the network instead.
+    pub late_sender: Option<RankId>,
 }
 
 impl RootFacts<'_> {
@@ -198,6 +208,11 @@ impl RootFacts<'_> {
             ""
         };
         match self.kind {
+            CauseKind::Stalled if let Some(sender) = self.late_sender => {
+                format!(
+                    "received a message from rank {sender} {how_long} late, or was stopped{within}"
+                )
+            }
             CauseKind::Stalled if self.is_in_library => format!("stalled {how_long}{within}"),
             // Without events inside the call, the trace cannot distinguish computing from being stopped.
             CauseKind::Stalled if is_long => {
@@ -313,15 +328,21 @@ impl IncidentFacts<'_> {
                 root.rank(),
                 root.within()
             ),
+            CauseKind::Stalled if let Some(sender) = root.late_sender => {
+                let rank = root.rank();
+                format!(
+                    "A message from rank {sender} to {rank} came {} late, or {rank} was stopped{}; {}",
+                    root.own_delay,
+                    root.within(),
+                    self.others()
+                )
+            }
             CauseKind::Noise => format!(
                 "{} short delays, such as this run has all the time, {cost} in all",
                 self.times
             ),
             _ => {
-                let others = match num_others {
-                    0 => "no rank waited".to_owned(),
-                    others => format!("{} waited {} in all", ranks(others), self.caused),
-                };
+                let others = self.others();
                 let clocks = if self.is_clock_unsure {
                     " (clocks are compared by one-way messages only)"
                 } else {
@@ -336,6 +357,14 @@ impl IncidentFacts<'_> {
                 );
                 capitalised(sentence)
             }
+        }
+    }
+
+    /// Returns how many other ranks waited, and for how long.
+    fn others(&self) -> String {
+        match self.num_ranks.saturating_sub(1) {
+            0 => "no rank waited".to_owned(),
+            others => format!("{} waited {} in all", ranks(others), self.caused),
         }
     }
 
@@ -380,5 +409,41 @@ fn ranks(count: usize) -> String {
     match count {
         1 => "1 rank".to_owned(),
         count => format!("{count} ranks"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_message_is_the_network_or_its_receiver() {
+        let facts = IncidentFacts {
+            kind: CauseKind::Stalled,
+            root: RootFacts {
+                kind: CauseKind::Stalled,
+                rank: Some(RankId(8)),
+                function: "MPI_Waitall",
+                own_delay: DurationNs::from_us(28_600),
+                usual: Some(DurationNs::ZERO),
+                is_in_library: true,
+                late_sender: Some(RankId(7)),
+            },
+            confidence_percent: 50,
+            is_clock_unsure: false,
+            next_best: None,
+            host: "",
+            length: DurationNs::from_us(30_000),
+            caused: DurationNs::from_us(300_000),
+            cost: DurationNs::from_us(328_600),
+            num_ranks: 12,
+            times: 1,
+            every: None,
+        };
+        assert_eq!(
+            facts.sentence(),
+            "A message from rank 7 to rank 8 came 28.6 ms late, or rank 8 was stopped in MPI_Waitall; 11 ranks waited \
+             300 ms in all"
+        );
     }
 }

@@ -122,6 +122,9 @@ pub struct RootCause {
     pub confidence_percent: u8,
     /// The second most likely rank, if the trace allows a choice.
     pub next_best: Option<RankId>,
+    /// A rank of another host from which the call received a message after the delay: the message was late in the
+    /// network, or this rank was stopped. A trace of one receiver does not show which.
+    pub late_sender: Option<RankId>,
 }
 
 /// One step of the path from a delayed execution to the root of its delay: a call that waited, and the call of its
