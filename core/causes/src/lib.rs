@@ -8,6 +8,7 @@
 //! | finds the usual duration at each place, and the excesses over it | `usual` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
+//! | finds collectives that not all ranks entered, the roots of all delays that follow | `unentered` |
 //! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `busy_host`, `by_design` |
 //!
 //! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
@@ -65,6 +66,7 @@ mod release;
 mod replay;
 mod segments;
 mod stall;
+mod unentered;
 mod usual;
 mod wait_names;
 mod wait_states;
@@ -73,7 +75,8 @@ pub use causes::Causes;
 pub use clock::{BackInTime, Clocks, HostClock, hosts};
 pub use gpu_streams::StatedStreams;
 pub use outcome::{
-    CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause,
-    SimilarIncidents, Wait, WaitCell, WaitKind, WaitedFor, Waits,
+    CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, MissingState,
+    RootCause, SimilarIncidents, Unentered, Wait, WaitCell, WaitKind, WaitedFor, Waits,
 };
+pub use unentered::{OpenCall, open_calls};
 pub use wait_names::can_wait;
