@@ -27,6 +27,7 @@ use super::replay::{ChargedWait, Replayed, replay};
 use super::segments::{OperationRef, Segments};
 use super::stall;
 use super::thread_waits::add_thread_waits;
+use super::unentered::Hangs;
 use super::usual::ExcessSource;
 use super::wait_states::{call_path, collectives, wait_states};
 
@@ -110,13 +111,20 @@ impl Causes {
             Meetings::find(trace, &clocks, &segments)
         };
         progress.at(0.3)?;
-        let released = releases(&segments, &partners, &meetings, &device_waits);
+        let mut released = releases(&segments, &partners, &meetings, &device_waits);
         progress.at(0.4)?;
         let mut replayed = replay(&segments, &partners, &meetings, &released, source);
         progress.at(0.8)?;
         let Replayed { waits, roots, .. } = &mut replayed;
         stall::resolve(&segments, &partners, &clocks, waits, roots);
-        let clusters = group(&segments, &clocks, &mut replayed.roots, is_excerpt);
+        // An excerpt lacks calls, so they cannot be counted.
+        let hangs = if is_excerpt {
+            Hangs::default()
+        } else {
+            Hangs::find(trace, &clocks, &segments, &mut replayed, &mut released)
+        };
+        let mut clusters = group(&segments, &clocks, &mut replayed.roots, is_excerpt);
+        hangs.add(&mut replayed.roots, &mut clusters);
         // Recurrence shows in a whole run only.
         let designed = if is_excerpt {
             Vec::new()
@@ -130,6 +138,7 @@ impl Causes {
             segments: &segments,
             meetings: &meetings,
             roots: &replayed.roots,
+            hangs: &hangs,
         };
         let (roots, place) = facts.root_causes();
         let delays = LaneDelays::new(
@@ -243,6 +252,7 @@ struct Found<'a> {
     segments: &'a Segments,
     meetings: &'a Meetings,
     roots: &'a [DelayRoot],
+    hangs: &'a Hangs,
 }
 
 impl Found<'_> {
@@ -263,7 +273,7 @@ impl Found<'_> {
                 place[it] = place[end.index()];
             }
         }
-        let roots = order.iter().map(|&it| self.root_cause(&self.roots[it]));
+        let roots = order.iter().map(|&it| self.root_cause(it));
         (roots.collect(), place)
     }
 
@@ -280,13 +290,15 @@ impl Found<'_> {
             .any(|lane| self.clocks.is_one_way(lane))
     }
 
-    fn root_cause(&self, root: &DelayRoot) -> RootCause {
+    fn root_cause(&self, index: usize) -> RootCause {
+        let root = &self.roots[index];
         let lane = self.trace.lane(root.lane);
         let own = self.segments.lane(root.lane).process;
         let others = root.victims.keys().filter(|process| **process != own);
         let local = |time| self.clocks.local(root.lane, time);
         let is_clock_unsure = root.operation.is_some() && self.is_one_way(root);
-        let confidence_percent = confidence_percent(root, self.meetings);
+        let of_hang = self.hangs.confidence_percent(index);
+        let confidence_percent = of_hang.unwrap_or_else(|| confidence_percent(root, self.meetings));
         RootCause {
             kind: root.kind,
             lane: root.lane,
@@ -342,14 +354,12 @@ impl Found<'_> {
         found.extend(designed.iter().map(|it| (self.designed(it), Vec::new())));
         let order = |it: &Incident| {
             let cost = Reverse(it.delay);
-            let is_unknown = it.kind == CauseKind::Unknown;
-            (
-                it.kind.is_by_design(),
-                is_unknown,
-                cost,
-                it.start,
-                it.root.lane,
-            )
+            let rank = match it.kind {
+                CauseKind::NotEntered => 0,
+                CauseKind::Unknown => 2,
+                _ => 1,
+            };
+            (it.kind.is_by_design(), rank, cost, it.start, it.root.lane)
         };
         found.sort_by_key(|it| order(&it.0));
         let mut of_root = vec![None; roots.len()];
@@ -391,6 +401,7 @@ impl Found<'_> {
                 .unwrap_or(u32::MAX)
                 .max(1),
             every: period(&cluster.starts),
+            unentered: (self.hangs).unentered(self.trace, self.segments, cluster.roots[0]),
             similar_group: 0,
             root,
         }
@@ -441,6 +452,7 @@ impl Found<'_> {
             delay: it.cost,
             times: u32::try_from(it.starts.len()).unwrap_or(u32::MAX),
             every: period(&it.starts),
+            unentered: None,
             similar_group: 0,
         }
         .with_sorted_members(self.trace)

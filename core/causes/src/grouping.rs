@@ -1,7 +1,7 @@
 //! Grouping of roots into incidents, and the confidence in each root.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, TimeNs};
 

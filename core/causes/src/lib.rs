@@ -10,6 +10,7 @@
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
+//! | finds collectives that not all ranks entered, the roots of all delays that follow | `unentered` |
 //! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `background`, `by_design` |
 //!
 //! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
@@ -73,6 +74,7 @@ mod replay;
 mod segments;
 mod stall;
 mod thread_waits;
+mod unentered;
 mod usual;
 mod wait_names;
 mod wait_states;
@@ -82,7 +84,8 @@ pub use clock::{BackInTime, Clocks, HostClock, hosts};
 pub use gpu_streams::StatedStreams;
 pub use iteration_work::{PathWork, RankWork, iteration_work};
 pub use outcome::{
-    CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause,
-    SimilarIncidents, Wait, WaitCell, WaitKind, WaitedFor, Waits,
+    CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, MissingState,
+    RootCause, SimilarIncidents, Unentered, Wait, WaitCell, WaitKind, WaitedFor, Waits,
 };
+pub use unentered::{OpenCall, open_calls};
 pub use wait_names::can_wait;

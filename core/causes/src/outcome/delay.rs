@@ -36,6 +36,8 @@ pub enum CauseKind {
     Transfer,
     /// The tracer wrote its own data.
     TracerWrite,
+    /// A rank did not enter a collective that other ranks of its group are in: they cannot go on.
+    NotEntered,
     /// Several ranks of one host were late at once, each by itself.
     BusyHost,
     /// By design: one rank works while the others wait for it.
@@ -79,6 +81,7 @@ impl fmt::Display for CauseKind {
             Self::Slow => "slow",
             Self::Transfer => "transfer",
             Self::TracerWrite => "tracer_write",
+            Self::NotEntered => "not_entered",
             Self::BusyHost => "busy_host",
             Self::Serial => "serial",
             Self::Imbalance => "imbalance",

@@ -30,9 +30,43 @@ pub struct Incident {
     pub times: u32,
     /// Period of the occurrences, if it hardly varies.
     pub every: Option<DurationNs>,
+    /// The collective, if a rank did not enter it.
+    #[serde(default)]
+    pub unentered: Option<Unentered>,
     /// Number of its group of similar incidents; see [`crate::Incidents::similar_to`].
     #[serde(rename = "like")]
     pub similar_group: usize,
+}
+
+/// A collective operation that not all members of its group entered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Unentered {
+    /// The call of the member that waited longest.
+    pub call: ExecRef,
+    /// Its function.
+    pub func: FuncId,
+    /// The number of the operation in its group: the stated one, or its position in the trace, from 1.
+    pub number: u64,
+    /// The ranks of the group, ascending, as far as they are in the trace.
+    pub group: Vec<RankId>,
+    /// The ranks that did not enter, ascending; the root is the first one.
+    pub missing: Vec<RankId>,
+    /// Number of ranks that waited, also in collectives of other groups that wait for this one.
+    pub num_waiting: usize,
+    /// What the root shows.
+    pub state: MissingState,
+}
+
+/// What the trace shows of a rank for which others wait: the root's call, from its start to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingState {
+    /// It is in the call.
+    Inside,
+    /// It was in the call for most of the wait, and left it.
+    Left,
+    /// All its calls had ended before the others waited; the call is its last one.
+    Silent,
 }
 
 impl Incident {

@@ -13,7 +13,8 @@ const MIN_DISTANCES: usize = 4;
 /// Divisor of the mean distance: the standard deviation of a period's distances is at most a tenth of it.
 const STEADY: i128 = 10;
 
-/// The incidents of a run: those not by design first, each part ordered by delay, largest first.
+/// The incidents of a run: collectives that not all ranks entered, then those not by design, then the others; each part
+/// ordered by delay, largest first.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Incidents {
     incidents: Vec<Incident>,
@@ -27,7 +28,8 @@ impl Incidents {
         Self { incidents, groups }
     }
 
-    /// Returns all incidents: those not by design first, then ordered by delay, largest first.
+    /// Returns all incidents: collectives that not all ranks entered, then those not by design, then the others; each
+    /// part ordered by delay, largest first.
     pub fn all(&self) -> &[Incident] {
         &self.incidents
     }
