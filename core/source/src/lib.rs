@@ -28,10 +28,12 @@ mod input;
 mod joined_parts;
 mod memory_files;
 mod ordering;
+pub mod protobuf;
 mod rank_in_name;
 mod read;
 mod registry;
 mod stream;
+mod unpacked_file;
 mod workers;
 
 pub use call_lines::call_lines;
@@ -47,4 +49,5 @@ pub use rank_in_name::{rank_in_name, rank_in_text};
 pub use read::{check_ranks, read_parts};
 pub use registry::{PATH_SEPARATOR, RecordedRun, Registry};
 pub use stream::{Announcement, EventStream, Next, Projection, Ranks};
+pub use unpacked_file::{UnpackedFile, first_unpacked_bytes};
 pub use workers::{OneByOne, Workers};

@@ -1,44 +1,24 @@
 //! Reads a file: plain or packed with gzip, with packets that may hold packed packets.
 
-use std::io::{self, BufReader, Read};
+use std::io::Read;
 
 use callgrove_model::{RankId, WarningKind, fraction};
-use callgrove_source::{DecodedRun, FileDecoder, FileReader, Input, SourceError};
-use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use callgrove_source::{DecodedRun, FileDecoder, Input, SourceError, UnpackedFile};
+use flate2::bufread::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use crate::assembly::assemble;
 use crate::error::PerfettoError;
-use crate::proto::{PacketFault, PacketReader, count};
+use crate::proto::{PacketFault, PacketReader};
 use crate::sequence::{PackedPackets, TraceState};
 
 /// Number of bytes of packets that are decoded at once.
 const BYTES_AT_ONCE: u64 = 4 << 20;
-/// First bytes of a file that is packed with gzip.
-pub(crate) const GZIP_START: [u8; 2] = [0x1F, 0x8B];
-/// Number of bytes that one byte of a packed file can be expected to unpack to at most. Traces have about ten.
-const MAX_EXPANSION: u64 = 200;
-/// Number of bytes that any packed file may unpack to.
-const MIN_UNPACKED_BYTES: u64 = 64 << 20;
-
-/// The bytes of a file, unpacked.
-enum TraceFile {
-    Plain(BufReader<Box<dyn FileReader>>),
-    Gzip(Box<MultiGzDecoder<BufReader<CountedFile>>>),
-}
-
-/// A file that counts the bytes that were read of it.
-struct CountedFile {
-    file: BufReader<Box<dyn FileReader>>,
-    num_bytes: u64,
-}
-
 /// Decodes a file.
 pub(crate) struct TraceDecoder {
     input: Input,
     of_file: RankId,
-    packets: PacketReader<TraceFile>,
-    num_file_bytes: u64,
+    packets: PacketReader<UnpackedFile>,
     /// Number of bytes that packed packets may still unpack to.
     num_left: u64,
     state: TraceState,
@@ -47,24 +27,18 @@ pub(crate) struct TraceDecoder {
 impl TraceDecoder {
     /// Opens a file. Its rank is `of_file` unless it states one.
     pub(crate) fn open(input: &Input, of_file: RankId) -> Result<Self, SourceError> {
-        let num_file_bytes = input.num_bytes()?;
-        let file = input.open()?;
-        let unpacked = num_file_bytes
-            .saturating_mul(MAX_EXPANSION)
-            .saturating_add(MIN_UNPACKED_BYTES);
-        let (file, limit) = if input.first_bytes(GZIP_START.len()) == GZIP_START {
-            let file = CountedFile { file, num_bytes: 0 };
-            let unpacking = MultiGzDecoder::new(BufReader::new(file));
-            (TraceFile::Gzip(Box::new(unpacking)), unpacked)
+        let file = UnpackedFile::open(input)?;
+        let num_left = file.max_unpacked_bytes();
+        let limit = if file.is_packed() {
+            num_left
         } else {
-            (TraceFile::Plain(file), num_file_bytes)
+            file.num_file_bytes()
         };
         Ok(Self {
             input: input.clone(),
             of_file,
             packets: PacketReader::new(file, limit),
-            num_file_bytes,
-            num_left: unpacked,
+            num_left,
             state: TraceState::default(),
         })
     }
@@ -130,11 +104,8 @@ impl FileDecoder for TraceDecoder {
     }
 
     fn position(&self) -> f32 {
-        let num_read = match self.packets.source() {
-            TraceFile::Plain(_) => self.packets.num_bytes_read(),
-            TraceFile::Gzip(file) => file.get_ref().get_ref().num_bytes,
-        };
-        fraction(num_read, self.num_file_bytes.max(1)).min(1.0)
+        let file = self.packets.source();
+        fraction(file.num_file_bytes_read(), file.num_file_bytes().max(1)).min(1.0)
     }
 
     fn finish(self: Box<Self>) -> DecodedRun {
@@ -183,21 +154,4 @@ fn take_unpacked(
     };
     *num_left = num_left.saturating_sub(packets.num_bytes_read());
     is_whole
-}
-
-impl Read for TraceFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(file) => file.read(buffer),
-            Self::Gzip(file) => file.read(buffer),
-        }
-    }
-}
-
-impl Read for CountedFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let num_bytes = self.file.read(buffer)?;
-        self.num_bytes += count(num_bytes);
-        Ok(num_bytes)
-    }
 }

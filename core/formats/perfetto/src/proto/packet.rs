@@ -2,7 +2,7 @@
 //!
 //! Numbers: `protos/perfetto/trace/trace_packet.proto` of Perfetto.
 
-use super::wire::{BadField, FieldValue, FieldWalk};
+use callgrove_source::protobuf::{BadField, FieldValue, FieldWalk};
 
 /// Flag of a packet: the state of its sequence begins again.
 const STATE_CLEARED: u64 = 1;

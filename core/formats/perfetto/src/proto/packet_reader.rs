@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::wire::FieldWalk;
+use callgrove_source::protobuf::FieldWalk;
 
 /// Number of bytes that are read at once.
 const READ_BYTES: u64 = 1 << 20;
@@ -143,7 +143,7 @@ impl<R: Read> PacketReader<R> {
 }
 
 /// Returns a number of bytes as the files count them.
-pub(crate) fn count(num_bytes: usize) -> u64 {
+fn count(num_bytes: usize) -> u64 {
     u64::try_from(num_bytes).unwrap_or(u64::MAX)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: `protos/perfetto/trace/track_event/track_event.proto` and `debug_annotation.proto` of Perfetto.
 
-use super::wire::{BadField, FieldValue, FieldWalk, packed, packed_fixed64, signed};
+use callgrove_source::protobuf::{BadField, FieldValue, FieldWalk, packed, packed_fixed64, signed};
 
 /// A slice begins.
 pub(crate) const BEGIN: u64 = 1;

@@ -1,7 +1,7 @@
 //! The fields of a protobuf message, read in place.
 //!
 //! A field is a tag (number and wire type) and a value. Fields whose number a caller does not know are skipped by
-//! the caller; groups, which Perfetto does not write, and 32-bit values are skipped here.
+//! the caller; groups, which no trace has, and 32-bit values are skipped here.
 
 /// Wire type of an integer of variable length.
 const VARINT: u64 = 0;
@@ -22,13 +22,16 @@ const MAX_VARINT_BYTES: usize = 10;
 
 /// A message that is not valid protobuf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BadField;
+pub struct BadField;
 
 /// The value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FieldValue<'a> {
+pub enum FieldValue<'a> {
+    /// An integer of variable length.
     Varint(u64),
+    /// Eight bytes.
     Fixed64(u64),
+    /// A text, bytes, a message, or packed values.
     Bytes(&'a [u8]),
     /// A value of a kind that no field of interest has.
     Other,
@@ -36,23 +39,24 @@ pub(crate) enum FieldValue<'a> {
 
 /// The fields of a message, in order. It ends after the first that is damaged.
 #[derive(Clone, Debug)]
-pub(crate) struct FieldWalk<'a> {
+pub struct FieldWalk<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> FieldWalk<'a> {
-    pub(crate) const fn of(bytes: &'a [u8]) -> Self {
+    /// Returns the fields of a message.
+    pub const fn of(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
     /// Returns the bytes that were not read yet.
-    pub(crate) const fn rest(&self) -> &'a [u8] {
+    pub const fn rest(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// Returns an integer of variable length.
     #[inline]
-    pub(crate) fn varint(&mut self) -> Option<u64> {
+    pub fn varint(&mut self) -> Option<u64> {
         let (&first, rest) = self.bytes.split_first()?;
         if first < 0x80 {
             self.bytes = rest;
@@ -148,12 +152,12 @@ impl<'a> Iterator for FieldWalk<'a> {
 }
 
 /// Returns a signed integer that a message has as an unsigned one.
-pub(crate) const fn signed(value: u64) -> i64 {
+pub const fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
 /// Returns the integers of a repeated field, which is packed or has one integer.
-pub(crate) fn packed(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
+pub fn packed(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
     let (one, mut many) = match value {
         FieldValue::Varint(value) | FieldValue::Fixed64(value) => (Some(value), FieldWalk::of(&[])),
         FieldValue::Bytes(bytes) => (None, FieldWalk::of(bytes)),
@@ -164,7 +168,7 @@ pub(crate) fn packed(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
 }
 
 /// Returns the 64-bit values of a repeated field, which is packed or has one value.
-pub(crate) fn packed_fixed64(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
+pub fn packed_fixed64(value: FieldValue<'_>) -> impl Iterator<Item = u64> + '_ {
     let (one, many) = match value {
         FieldValue::Fixed64(value) => (Some(value), &[][..]),
         FieldValue::Bytes(bytes) => (None, bytes.as_chunks::<8>().0),
