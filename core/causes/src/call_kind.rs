@@ -127,6 +127,8 @@ impl CallKind {
     /// Returns the kind of an operation of NCCL, RCCL, Gloo or XLA, whose names are in lower case.
     fn of_communication(operation: &str) -> Self {
         match operation {
+            // Both ends are one kernel, which returns when both have come: the one that begins last is waited for.
+            _ if operation.starts_with("sendrecv") => Self::Collective,
             _ if operation.starts_with("send") || operation.starts_with("recv") => {
                 Self::PointToPoint
             }
@@ -220,10 +222,7 @@ mod tests {
             CallKind::Collective,
         );
         check("ncclDevKernel_Reduce_Sum_f32_RING_LL", CallKind::Rooted);
-        check(
-            "ncclDevKernel_SendRecv(ncclDevComm*)",
-            CallKind::PointToPoint,
-        );
+        check("ncclDevKernel_SendRecv(ncclDevComm*)", CallKind::Collective);
         check("gloo:all_reduce", CallKind::Collective);
         check("all-reduce.2", CallKind::Collective);
         check("reduce-scatter", CallKind::Collective);

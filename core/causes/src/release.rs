@@ -214,7 +214,11 @@ impl Find<'_> {
                 peer,
                 state: PeerState::Now,
                 time: operation.end,
-                kind: WaitKind::WaitForThread,
+                kind: if self.segments.lane(peer).is_device {
+                    WaitKind::WaitForDevice
+                } else {
+                    WaitKind::WaitForThread
+                },
                 row: None,
             }),
             OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),

@@ -1,10 +1,13 @@
-//! Waits of a thread for an operation of another thread of its rank, which its own calls do not show.
+//! Waits of a thread for an operation of another thread of its rank, or for its GPU, which its own calls do not show.
 //!
 //! A main thread that waits for a collective on a pool thread is in no call that can wait: its time seems to be own
 //! work. Such a place in the program is learned from all its visits. They end where an operation of another thread of
 //! the same rank ends, while the end of computation that merely overlaps with communication has nothing to do with it.
 //! The visit becomes own work until the operation begins, the wait, and own work after it: a thread that is late to
 //! begin the operation, or to wake up, is late by itself.
+//!
+//! A GPU is waited for until all its streams are idle: while a host prepares work ahead of its GPU, some kernel ends at
+//! any time.
 //!
 //! The range of an operation can end after its waiter has gone on, since the tracer closes it late; such an operation
 //! ends with the wait for it.
@@ -37,13 +40,29 @@ const MAX_TAIL_PERCENT: i64 = 40;
 /// Minimum part of a visit, in percent, during which the operation runs.
 const MIN_OVERLAP_PERCENT: i64 = 30;
 
-/// An operation that a visit may have waited for.
+/// An operation, or the work of a GPU until it is idle, that a visit may have waited for.
 #[derive(Clone, Copy, Debug)]
 struct Match {
-    operation: OperationRef,
+    /// The lane of the operation, or of the work that ends last.
+    lane: LaneIdx,
     start: TimeNs,
     end: TimeNs,
+    /// `None` for work of a GPU.
+    operation: Option<OperationRef>,
 }
+
+/// What the threads of one rank can wait for.
+#[derive(Default)]
+struct Sources {
+    /// The lanes with operations that wait for other ranks.
+    communicating: Vec<LaneIdx>,
+    /// The times in which a GPU works, in order.
+    device_work: Vec<Match>,
+}
+
+/// Maximum distance of two kernels between which a GPU is not idle. Kernels that wait in a queue follow each other within
+/// 2 µs; after its host has waited for it, a GPU is idle for the time of a launch, 5 µs or more.
+const QUEUED: DurationNs = DurationNs::from_us(4);
 
 /// The visits of a place.
 #[derive(Clone, Default)]
@@ -77,17 +96,17 @@ impl PlaceVisits {
 /// Finds the places where threads wait for operations of other threads of their rank, and makes these waits operations.
 /// Cost: O(n log n) in gaps, for ranks that communicate on several threads.
 pub(super) fn add_thread_waits(segments: &mut Segments) {
-    let communicating = communicating_lanes(segments);
+    let sources = sources(segments);
     let candidates: Vec<LaneIdx> = (0..segments.lanes.len())
         .map(LaneIdx::from_index)
-        .filter(|&lane| has_others(segments, &communicating, lane))
+        .filter(|&lane| can_wait(segments, &sources, lane))
         .collect();
     if candidates.is_empty() {
         return;
     }
     let mut visits = vec![PlaceVisits::default(); segments.places.len()];
     for &lane in &candidates {
-        let others = &communicating[segments.lane(lane).process];
+        let others = &sources[segments.lane(lane).process];
         for gap in segments.lane(lane).gaps.iter().filter(|it| is_long(it)) {
             let of_place = &mut visits[index(gap.place)];
             let waits = matched(segments, others, lane, gap).is_some();
@@ -107,7 +126,7 @@ pub(super) fn add_thread_waits(segments: &mut Segments) {
     let split: Vec<(LaneIdx, SplitLane)> = candidates
         .iter()
         .map(|&lane| {
-            let others = &communicating[segments.lane(lane).process];
+            let others = &sources[segments.lane(lane).process];
             let found = split_lane(segments, others, lane, &is_wait, &mut late_ends);
             (lane, found)
         })
@@ -139,51 +158,91 @@ fn waits_for_ranks(operation: &Operation) -> bool {
     kind.is_collective() || matches!(kind, CallKind::PointToPoint)
 }
 
-/// Returns the lanes of each process with operations that wait for other ranks.
-fn communicating_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
-    let mut lanes = vec![Vec::new(); segments.processes.len()];
+/// Returns what the threads of each process can wait for.
+fn sources(segments: &Segments) -> Vec<Sources> {
+    let mut sources: Vec<Sources> = segments
+        .processes
+        .iter()
+        .map(|_| Sources::default())
+        .collect();
     for (at, lane) in segments.lanes.iter().enumerate() {
-        if !lane.is_device && lane.operations.iter().any(waits_for_ranks) {
-            lanes[lane.process].push(LaneIdx::from_index(at));
+        let (of_process, at) = (&mut sources[lane.process], LaneIdx::from_index(at));
+        if lane.is_device {
+            let kernels = lane.gaps.iter().map(|it| (it.start, it.end));
+            let calls = lane
+                .operations
+                .iter()
+                .filter(|it| it.kind != OperationKind::Idle);
+            let work = kernels.chain(calls.map(|it| (it.start, it.end)));
+            of_process
+                .device_work
+                .extend(work.map(|(start, end)| Match {
+                    lane: at,
+                    start,
+                    end,
+                    operation: None,
+                }));
+        } else if lane.operations.iter().any(waits_for_ranks) {
+            of_process.communicating.push(at);
         }
     }
-    lanes
+    for of_process in &mut sources {
+        let work = &mut of_process.device_work;
+        work.sort_unstable_by_key(|it| (it.start, it.end, it.lane));
+        work.dedup_by(|next, last| {
+            let is_one = next.start <= last.end + QUEUED;
+            if is_one && next.end > last.end {
+                (last.end, last.lane) = (next.end, next.lane);
+            }
+            is_one
+        });
+    }
+    sources
 }
 
-/// Returns whether a lane may wait for another one of its process that communicates.
-fn has_others(segments: &Segments, communicating: &[Vec<LaneIdx>], lane: LaneIdx) -> bool {
+/// Returns whether a lane may wait for another one of its process that communicates, or for a GPU.
+fn can_wait(segments: &Segments, sources: &[Sources], lane: LaneIdx) -> bool {
     let it = segments.lane(lane);
-    let mut others = communicating[it.process].iter();
-    !it.is_device && others.any(|other| *other != lane)
+    let of_process = &sources[it.process];
+    let mut others = of_process.communicating.iter();
+    !it.is_device && (others.any(|other| *other != lane) || !of_process.device_work.is_empty())
 }
 
-/// Returns the operations of other lanes that run during a gap.
+/// Returns the operations of other lanes, and the work of GPUs, that run during a gap.
 fn during<'a>(
     segments: &'a Segments,
-    others: &'a [LaneIdx],
+    sources: &'a Sources,
     lane: LaneIdx,
     gap: &'a Gap,
 ) -> impl Iterator<Item = Match> + 'a {
-    let others = others.iter().filter(move |other| **other != lane);
-    others.flat_map(move |&other| {
+    let others = sources
+        .communicating
+        .iter()
+        .filter(move |other| **other != lane);
+    let operations = others.flat_map(move |&other| {
         let operations = &segments.lane(other).operations;
         let from = operations.partition_point(|it| it.end <= gap.start);
         let here = operations[from..].iter().enumerate();
         let here = here.take_while(|(_, it)| it.start < gap.end);
         let here = here.filter(|(_, it)| waits_for_ranks(it));
         here.map(move |(at, it)| Match {
-            operation: OperationRef {
-                lane: other,
-                at: from + at,
-            },
+            lane: other,
             start: it.start,
             end: it.end,
+            operation: Some(OperationRef {
+                lane: other,
+                at: from + at,
+            }),
         })
-    })
+    });
+    let work = &sources.device_work;
+    let from = work.partition_point(|it| it.end <= gap.start);
+    let here = work[from..].iter().take_while(|it| it.start < gap.end);
+    operations.chain(here.copied())
 }
 
 /// Returns the operation of another lane with whose end a gap ends.
-fn matched(segments: &Segments, others: &[LaneIdx], lane: LaneIdx, gap: &Gap) -> Option<Match> {
+fn matched(segments: &Segments, others: &Sources, lane: LaneIdx, gap: &Gap) -> Option<Match> {
     let whole = gap.duration();
     let latest = gap.end + WAKE_UP.max(DurationNs(whole.0 / LATE_STAMP));
     let earliest = gap.end + DurationNs(-WAKE_UP.0.max(percent(whole, MAX_TAIL_PERCENT)));
@@ -192,7 +251,7 @@ fn matched(segments: &Segments, others: &[LaneIdx], lane: LaneIdx, gap: &Gap) ->
         (earliest..=latest).contains(&it.end) && overlap.0 >= percent(whole, MIN_OVERLAP_PERCENT)
     };
     let found = during(segments, others, lane, gap).filter(is_match);
-    found.max_by_key(|it| (it.end, it.operation))
+    found.max_by_key(|it| (it.end, it.lane))
 }
 
 fn percent(whole: DurationNs, percent: i64) -> i64 {
@@ -209,7 +268,7 @@ struct SplitLane {
 /// Splits the gaps of a lane at places that are waits. Adds to `late_ends` the operations that end after their waiter.
 fn split_lane(
     segments: &Segments,
-    others: &[LaneIdx],
+    others: &Sources,
     lane: LaneIdx,
     is_wait: &[bool],
     late_ends: &mut Vec<(OperationRef, TimeNs)>,
@@ -221,7 +280,7 @@ fn split_lane(
             continue;
         }
         let mut operations: Vec<Match> = during(segments, others, lane, gap).collect();
-        operations.sort_by_key(|it| (it.start, it.end, it.operation));
+        operations.sort_by_key(|it| (it.start, it.end, it.lane));
         let mut at = gap.start;
         let mut part = GapPart::BeforeWait;
         for it in operations {
@@ -239,11 +298,9 @@ fn split_lane(
                     part,
                 ));
             }
-            found
-                .waits
-                .extend(wait(segments, gap, it.operation.lane, start..end));
-            if it.end > gap.end {
-                late_ends.push((it.operation, gap.end));
+            found.waits.extend(wait(segments, gap, it.lane, start..end));
+            if let Some(operation) = it.operation.filter(|_| it.end > gap.end) {
+                late_ends.push((operation, gap.end));
             }
             (at, part) = (end, GapPart::AfterWait);
         }
