@@ -17,6 +17,7 @@ mod provdb;
 mod relay;
 mod report;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use callgrove_evaluate::evaluate::Method;
@@ -155,6 +156,13 @@ pub enum CliCommand {
     ReadThrough {
         /// Path of the stream
         stream: PathBuf,
+    },
+    /// Publish one stream of a replay, whose process asks for each step
+    #[command(hide = true)]
+    PublishStream {
+        /// Arguments of the replay
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
 }
 

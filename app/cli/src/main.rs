@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         CliCommand::Man { out } => done(cmd::command_line::man(out.as_deref(), &cli)),
         CliCommand::Demo => done(cmd::demo::run()),
         CliCommand::ReadThrough { stream } => done(guard::read_through(&stream)),
+        CliCommand::PublishStream { arguments } => done(guard::publish(&arguments)),
     };
     match result {
         Ok(exit) => exit.into(),

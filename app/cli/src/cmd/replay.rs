@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use callgrove_model::{Progress, thousands};
 use callgrove_tau::{ReplayOptions, SstWriter, StreamGuard, WriterEngine, replay};
 
-use crate::guard::{guard, registry};
+use crate::guard::{guard, publisher, registry};
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
 use callgrove_args::{ReplayArgs, ReplayEngine};
@@ -28,7 +28,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         ReplayEngine::Bp4 => WriterEngine::Bp4,
         ReplayEngine::Bp5 => WriterEngine::Bp5,
     };
-    let mut options = ReplayOptions::new(&args.out, engine);
+    let publisher = publisher().context("cannot find this program, which publishes the streams")?;
+    let mut options = ReplayOptions::new(&args.out, engine, publisher);
     options.speed = args.speed;
     if let Some(guard) = guard() {
         let guard = StreamGuard::new(guard.program, guard.arguments);

@@ -92,6 +92,25 @@ pub enum TauError {
         /// The stream.
         path: PathBuf,
     },
+    /// The process that publishes a stream of a replay failed.
+    #[error("cannot be published: {reason}: {}", .path.display())]
+    Publisher {
+        /// The reason that it gave, or how it ended.
+        reason: String,
+        /// The published stream.
+        path: PathBuf,
+    },
+    /// No process can be started to publish a stream of a replay.
+    #[error(
+        "no process can be started to publish it; is the limit on processes (`ulimit -u`) reached?: {}",
+        .path.display()
+    )]
+    NoPublisher {
+        /// The error of the operating system.
+        source: io::Error,
+        /// The recorded stream.
+        path: PathBuf,
+    },
     /// ADIOS2 is missing or unusable.
     #[error(transparent)]
     Adios2(#[from] Adios2Error),

@@ -38,4 +38,7 @@ pub use format::{TauFormat, TauPart};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
-pub use replay::{RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, relay, replay};
+pub use replay::{
+    PublisherProgram, RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, publish, relay,
+    replay,
+};

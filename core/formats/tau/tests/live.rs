@@ -1,52 +1,32 @@
-//! Streams that are read while they are written, through the real engines: the output equals the input, and writers
-//! that drop steps or die have a defined end.
+//! Streams that are read while they are written, through the real engines: replays, of which the output equals the
+//! input, and readers that wait for their writers.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
 
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Library, LibraryOnDemand};
-use callgrove_model::{Cancelled, ProgramId, Progress, Warnings};
+use callgrove_model::{Cancelled, ProgramId, Progress};
 use callgrove_source::{EventStream, Next, Part as _, Projection, Ranks, SourceError};
 use callgrove_tau::{
-    LiveEngine, LiveOptions, QueueFull, ReplayOptions, SstWriter, TauError, TauFormat, TauStep,
-    TauWriter, WriterEngine, open_live, replay,
+    LiveEngine, LiveOptions, PublisherProgram, ReplayOptions, ReplaySummary, SstWriter, TauError,
+    TauFormat, TauStep, TauWriter, WriterEngine, open_live, publish, replay,
+};
+use support::streams::{
+    SST, TIMEOUT, adios2, library, live, one_call, spawn, start_writer, step_numbers, texts,
+    wait_for_end, writer_arguments,
 };
 use support::{bp4_run, bp5_run, find_streams, killed_run, stream};
 
-/// Longest wait of a test before it fails, longer than any operation here takes.
-const TIMEOUT: Duration = Duration::from_secs(30);
-const SST: WriterEngine = WriterEngine::Sst(SstWriter {
-    num_readers: 1,
-    queue_limit: 0,
-    queue_full: QueueFull::Block,
-});
-
-fn adios2() -> LibraryOnDemand {
-    LibraryOnDemand::of_this_machine()
-}
-
-fn library() -> Library {
-    adios2().get().unwrap()
-}
-
-fn live(engine: LiveEngine) -> LiveOptions {
-    LiveOptions {
-        connect_timeout: TIMEOUT,
-        ..LiveOptions::new(engine)
-    }
-}
-
-fn spawn<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let builder = thread::Builder::new().name("reader".to_owned());
-    builder.spawn(read).unwrap()
-}
+/// The contact file of a process that has ended, written by ADIOS2 2.12.1.
+const DEAD: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
+/// The test that publishes a stream if it is started with the arguments of a replay.
+const PUBLISHER: &str = "a_trace_replayed_into_files_is_unchanged";
 
 /// All output of a source: steps, then names.
 #[derive(PartialEq, Debug)]
@@ -82,20 +62,6 @@ fn read_all(mut source: Box<dyn EventStream>) -> Read {
     }
 }
 
-fn texts(warnings: &Warnings) -> Vec<String> {
-    warnings
-        .iter()
-        .map(|warning| {
-            format!(
-                "{:?} x{} {}",
-                warning.kind,
-                warning.count,
-                warning.first.since(None)
-            )
-        })
-        .collect()
-}
-
 fn open_file(path: &Path, program: ProgramId) -> Box<dyn EventStream> {
     let projection = Projection {
         program,
@@ -111,61 +77,33 @@ fn read_file(path: &Path) -> Read {
 }
 
 fn options(out: &Path, engine: WriterEngine) -> ReplayOptions {
+    let publisher = PublisherProgram {
+        program: std::env::current_exe().unwrap(),
+        arguments: ["--nocapture", "--exact", PUBLISHER]
+            .map(OsString::from)
+            .to_vec(),
+    };
     ReplayOptions {
         speed: 0.0,
-        ..ReplayOptions::new(out, engine)
+        ..ReplayOptions::new(out, engine, publisher)
     }
 }
 
-/// A step of rank 0 with one call of function 0.
-fn one_call(number: u64) -> TauStep {
-    let time_us = 1_795_231_715_000_000 + number * 1_000;
-    let mut step = TauStep {
-        num_ranks: 1,
-        num_threads: 1,
-        num_timers: 1,
-        funcs: vec![[0, 0, 0, 0, 0, time_us], [0, 0, 0, 1, 0, time_us + 5]],
-        ..TauStep::default()
-    };
-    if number == 0 {
-        step.attributes
-            .push(("timer 0".to_owned(), "work".to_owned()));
-    }
-    step
-}
-
-/// Returns the numbers of the steps that arrive, and the warnings.
-fn step_numbers(mut source: Box<dyn EventStream>) -> (Vec<u32>, Vec<String>) {
-    let start = Instant::now();
-    let mut numbers = Vec::new();
-    loop {
-        match source.next_step(Duration::from_millis(20)).unwrap() {
-            Next::Step(batch) => numbers.push(batch.step.0),
-            Next::NotReady | Next::Reading => assert!(start.elapsed() < TIMEOUT, "{numbers:?}"),
-            Next::End => return (numbers, texts(&source.take_warnings())),
-        }
-    }
+/// Returns the arguments of a replay, in a process that it has started.
+fn publisher_arguments() -> Option<Vec<OsString>> {
+    let arguments = std::env::args_os().skip_while(|it| it != PUBLISHER).skip(1);
+    let arguments: Vec<_> = arguments.collect();
+    (arguments.len() == 3).then_some(arguments)
 }
 
 #[test]
 fn a_trace_replayed_over_sst_equals_the_files() {
-    let runs = [bp5_run(), bp4_run()];
-    if let Some((folder, engine)) = writer_arguments() {
-        let run = &runs[usize::from(engine == "second")];
-        let streams = find_streams(run);
-        replay(&streams, &options(&folder, SST), Progress::none()).unwrap();
-        std::fs::write(folder.join("replayed"), "").unwrap();
-        return;
-    }
-    for (run, which) in runs.iter().zip(["first", "second"]) {
+    for run in [bp5_run(), bp4_run()] {
         let folder = tempfile::tempdir().unwrap();
-        let test = "a_trace_replayed_over_sst_equals_the_files";
-        let mut writer = start_writer(test, folder.path(), which);
-        let streams = find_streams(run);
-        // In reverse order: no stream waits for another.
+        let streams = find_streams(&run);
+        let replayed = spawn_replay(&streams, folder.path());
         let readers: Vec<_> = streams
             .iter()
-            .rev()
             .map(|path| {
                 // Every other name is that of the contact file.
                 let mut name = folder.path().join(path.file_name().unwrap());
@@ -178,17 +116,49 @@ fn a_trace_replayed_over_sst_equals_the_files() {
                 })
             })
             .collect();
-        for (path, reader) in streams.iter().rev().zip(readers) {
+        for (path, reader) in streams.iter().zip(readers) {
             assert_eq!(reader.join().unwrap(), read_file(path));
         }
-        // The test does not cover ADIOS2's own threads at the end of a process that has replayed everything.
-        let status = writer.wait().unwrap();
-        assert!(folder.path().join("replayed").exists(), "{status}");
+        replayed.join().unwrap().unwrap();
+    }
+}
+
+/// Starts a replay over SST to a folder.
+fn spawn_replay(streams: &[PathBuf], folder: &Path) -> JoinHandle<Result<ReplaySummary, TauError>> {
+    let (streams, options) = (streams.to_vec(), options(folder, SST));
+    spawn(move || replay(&streams, &options, Progress::none()))
+}
+
+#[test]
+fn the_readers_of_a_replay_may_come_in_any_order() {
+    let streams = find_streams(&bp5_run());
+    for order in [[3, 2, 1, 0], [1, 3, 0, 2]] {
+        let folder = tempfile::tempdir().unwrap();
+        let replayed = spawn_replay(&streams, folder.path());
+        // One after another: each is admitted before the next one comes.
+        let open = |rank: usize| {
+            let name = folder.path().join(streams[rank].file_name().unwrap());
+            let source = open_live(&name, &live(LiveEngine::Sst), &library()).unwrap();
+            (rank, source)
+        };
+        let sources = order.map(open);
+        let readers = sources.map(|(rank, source)| (rank, spawn(move || read_all(source))));
+        for (rank, reader) in readers {
+            assert_eq!(
+                reader.join().unwrap(),
+                read_file(&streams[rank]),
+                "{order:?}"
+            );
+        }
+        replayed.join().unwrap().unwrap();
     }
 }
 
 #[test]
 fn a_trace_replayed_into_files_is_unchanged() {
+    if let Some(arguments) = publisher_arguments() {
+        return publish(&arguments, &adios2()).unwrap();
+    }
     for engine in [WriterEngine::Bp4, WriterEngine::Bp5] {
         for run in [bp5_run(), bp4_run()] {
             let folder = tempfile::tempdir().unwrap();
@@ -258,7 +228,13 @@ fn a_replay_does_not_write_over_what_it_reads() {
 #[test]
 fn a_replay_that_waits_for_readers_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
-    let streams = find_streams(&bp5_run());
+    let start = Instant::now();
+    cancel_replay(folder.path());
+    assert!(start.elapsed() < TIMEOUT);
+}
+
+/// Starts a replay over SST and cancels it after 300 ms.
+fn cancel_replay(folder: &Path) {
     let start = Instant::now();
     let sink = |_| {
         if start.elapsed() > Duration::from_millis(300) {
@@ -266,12 +242,85 @@ fn a_replay_that_waits_for_readers_can_be_cancelled() {
         }
         ControlFlow::Continue(())
     };
-    let error = replay(&streams, &options(folder.path(), SST), Progress::new(&sink)).unwrap_err();
+    let streams = find_streams(&bp5_run());
+    let error = replay(&streams, &options(folder, SST), Progress::new(&sink)).unwrap_err();
     assert!(
         matches!(error, TauError::Common(SourceError::Cancelled(Cancelled))),
         "{error}"
     );
-    assert!(start.elapsed() < TIMEOUT);
+}
+
+#[test]
+fn a_cancelled_replay_leaves_no_thread_and_no_process_and_no_lock() {
+    if let Some((path, _)) = writer_arguments() {
+        let before = threads_and_children();
+        cancel_replay(path.parent().unwrap());
+        // The system removes a thread shortly after its last instruction.
+        let start = Instant::now();
+        while threads_and_children() != before {
+            let left = threads_and_children();
+            assert!(start.elapsed() < Duration::from_secs(5), "{left:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        // As if another test of this process followed.
+        let unread = SstWriter {
+            num_readers: 0,
+            ..SstWriter::default()
+        };
+        let mut writer = TauWriter::open(&path, WriterEngine::Sst(unread), &library()).unwrap();
+        writer.write(&one_call(0)).unwrap();
+        return writer.close().unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_cancelled_replay_leaves_no_thread_and_no_process_and_no_lock";
+    let mut process = start_writer(test, &folder.path().join("next-0.bp"), "");
+    let status = wait_for_end(&mut process);
+    assert!(status.success(), "{status}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_streams_of_a_killed_replay_look_like_those_of_a_killed_job() {
+    let streams = [stream(&bp5_run(), 0)];
+    if let Some((path, _)) = writer_arguments() {
+        let mut options = options(path.parent().unwrap(), SST);
+        options.speed = 1e-3;
+        replay(&streams, &options, Progress::none()).unwrap();
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(streams[0].file_name().unwrap());
+    let test = "the_streams_of_a_killed_replay_look_like_those_of_a_killed_job";
+    let mut process = start_writer(test, &path, "");
+    let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
+    let first = source.next_step(TIMEOUT).unwrap();
+    assert!(matches!(first, Next::Step(_)), "{first:?}");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let (numbers, warnings) = step_numbers(source);
+    assert!(numbers.is_empty(), "{numbers:?}");
+    let expected = "StreamTruncated x1 the writer has ended";
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with(expected),
+        "{warnings:?}"
+    );
+}
+
+/// Returns the names of this process's threads, and the ids of its children.
+fn threads_and_children() -> [Vec<String>; 2] {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let tasks: Vec<PathBuf> = tasks.map(|it| it.unwrap().path()).collect();
+    let mut texts = ["comm", "children"].map(|file| {
+        // A thread may end meanwhile.
+        let text = |task: &PathBuf| std::fs::read_to_string(task.join(file)).ok();
+        let texts = tasks.iter().filter_map(text);
+        texts.filter(|it| !it.is_empty()).collect::<Vec<_>>()
+    });
+    for names in &mut texts {
+        names.sort();
+    }
+    texts
 }
 
 #[test]
@@ -338,8 +387,11 @@ fn a_stream_without_a_writer_is_an_error_with_a_remedy() {
 
 #[test]
 fn the_file_of_a_dead_job_does_not_end_the_wait() {
-    // The contact file of a process that has ended, written by ADIOS2 2.12.1.
-    const DEAD: &str = "#ADIOS2-SST v0\n0x7f05bc04b150:AAMAAJTJ8o3vqAAAATkCmAICAMDe55DEmGxYPQ==";
+    if let Some((path, _)) = writer_arguments() {
+        let mut writer = TauWriter::open(&path, SST, &library()).unwrap();
+        writer.write(&TauStep::default()).unwrap();
+        return writer.close().unwrap();
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("late-0.bp");
     std::fs::write(path.with_extension("bp.sst"), DEAD).unwrap();
@@ -365,9 +417,9 @@ fn the_file_of_a_dead_job_does_not_end_the_wait() {
         move || read_all(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
     });
     thread::sleep(Duration::from_millis(300));
-    let mut writer = TauWriter::open(&path, SST, &library()).unwrap();
-    writer.write(&TauStep::default()).unwrap();
-    writer.close().unwrap();
+    let test = "the_file_of_a_dead_job_does_not_end_the_wait";
+    let status = wait_for_end(&mut start_writer(test, &path, "SST"));
+    assert!(status.success(), "{status}");
     assert_eq!(reader.join().unwrap().steps.len(), 1);
 }
 
@@ -381,199 +433,4 @@ fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
     assert_eq!(batch.program, ProgramId(3));
     assert!(!batch.funcs.is_empty());
     assert!(source.take_warnings().is_empty());
-}
-
-#[test]
-fn dropped_steps_are_counted_and_numbers_are_kept() {
-    if let Some((path, _)) = writer_arguments() {
-        let sst = WriterEngine::Sst(SstWriter {
-            num_readers: 1,
-            queue_limit: 1,
-            queue_full: QueueFull::Discard,
-        });
-        let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
-        // No reader is connected meanwhile.
-        for number in 0..5 {
-            writer.write(&one_call(number)).unwrap();
-        }
-        std::fs::write(path.with_extension("written"), "").unwrap();
-        wait_for(&path.with_extension("read"));
-        thread::sleep(Duration::from_secs(1));
-        writer.write(&one_call(5)).unwrap();
-        writer.close().unwrap();
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run-0.bp");
-    let test = "dropped_steps_are_counted_and_numbers_are_kept";
-    let mut writer = start_writer(test, &path, "");
-    let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
-    wait_for(&path.with_extension("written"));
-    let Next::Step(first) = source.next_step(TIMEOUT).unwrap() else {
-        panic!("the first step did not come")
-    };
-    assert_eq!(first.step.0, 0);
-    std::fs::write(path.with_extension("read"), "").unwrap();
-    let (numbers, warnings) = step_numbers(source);
-    let status = writer.wait().unwrap();
-    assert!(status.success(), "{status}");
-    assert_eq!(numbers.last(), Some(&5));
-    let missing = 5 - numbers.len();
-    assert!(missing > 0, "{numbers:?}");
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(
-        warnings[0].starts_with(&format!("StepMissing x{missing} ")),
-        "{numbers:?} {warnings:?}"
-    );
-}
-
-fn wait_for(file: &Path) {
-    let start = Instant::now();
-    while !file.exists() {
-        assert!(start.elapsed() < TIMEOUT, "{}", file.display());
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Starts a test again in a separate process, which writes to the path. As with TAU, the writer is another process than
-/// the reader.
-fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("CALLGROVE_TEST_WRITER", path)
-        .env("CALLGROVE_TEST_ENGINE", engine)
-        .spawn()
-        .unwrap()
-}
-
-/// Returns the path and the engine to write with, in the process of a writer.
-fn writer_arguments() -> Option<(PathBuf, String)> {
-    let path = std::env::var_os("CALLGROVE_TEST_WRITER")?;
-    Some((path.into(), std::env::var("CALLGROVE_TEST_ENGINE").unwrap()))
-}
-
-/// Writes three steps in the process of a writer, then waits to be killed.
-fn write_three_steps(path: &Path, engine: &str) {
-    let engine = match engine {
-        "BP4" => WriterEngine::Bp4,
-        "BP5" => WriterEngine::Bp5,
-        _ => SST,
-    };
-    let mut writer = TauWriter::open(path, engine, &library()).unwrap();
-    for number in 0..3 {
-        writer.write(&one_call(number)).unwrap();
-    }
-    thread::sleep(TIMEOUT);
-}
-
-#[test]
-fn writers_that_adios2_confuses_are_read_separately() {
-    if let Some((path, _)) = writer_arguments() {
-        // ADIOS2 identifies a process by its id plus the second of its start.
-        let sum = path.with_extension("sum");
-        wait_for(&sum);
-        let sum: u64 = std::fs::read_to_string(sum).unwrap().parse().unwrap();
-        let start = Duration::from_secs(sum - u64::from(std::process::id()));
-        thread::sleep(start.saturating_sub(since_epoch()));
-        let mut writer = TauWriter::open(&path, SST, &library()).unwrap();
-        for number in 0..3 {
-            writer.write(&one_call(number)).unwrap();
-        }
-        return writer.close().unwrap();
-    }
-    let folders = [(), ()].map(|()| tempfile::tempdir().unwrap());
-    let paths = folders.each_ref().map(|it| it.path().join("run-0.bp"));
-    let test = "writers_that_adios2_confuses_are_read_separately";
-    let mut writers = paths.each_ref().map(|path| start_writer(test, path, ""));
-    let newest = writers.iter().map(Child::id).max().unwrap();
-    let sum = since_epoch().as_secs() + 2 + u64::from(newest);
-    for path in &paths {
-        let written = path.with_extension("written");
-        std::fs::write(&written, sum.to_string()).unwrap();
-        std::fs::rename(&written, path.with_extension("sum")).unwrap();
-    }
-    let numbers = paths.each_ref().map(|path| {
-        let contact = path.with_extension("bp.sst");
-        wait_for(&contact);
-        let contact = std::fs::read_to_string(contact).unwrap();
-        contact.trim_end().chars().rev().take(8).collect::<String>()
-    });
-    assert_eq!(numbers[0], numbers[1], "ADIOS2 distinguishes them");
-    let readers = paths.map(|path| {
-        spawn(move || step_numbers(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap()))
-    });
-    for reader in readers {
-        assert_eq!(reader.join().unwrap(), (vec![0, 1, 2], Vec::new()));
-    }
-    for writer in &mut writers {
-        let status = writer.wait().unwrap();
-        assert!(status.success(), "{status}");
-    }
-}
-
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
-}
-
-#[test]
-fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
-    if let Some((path, engine)) = writer_arguments() {
-        return write_three_steps(&path, &engine);
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run-0.bp");
-    let test = "a_writer_that_is_killed_ends_its_sst_stream_with_a_warning";
-    let mut writer = start_writer(test, &path, "SST");
-    let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
-    for number in 0..3 {
-        let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
-            panic!("step {number} did not come")
-        };
-        assert_eq!(batch.step.0, number);
-    }
-    let next = source.next_step(Duration::from_millis(100)).unwrap();
-    assert!(matches!(next, Next::NotReady), "{next:?}");
-    writer.kill().unwrap();
-    writer.wait().unwrap();
-    let (numbers, warnings) = step_numbers(source);
-    assert!(numbers.is_empty());
-    assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(
-        warnings[0].starts_with("StreamTruncated x1 the writer has ended"),
-        "{warnings:?}"
-    );
-}
-
-#[test]
-fn a_writer_that_is_killed_ends_its_folder_after_the_timeout() {
-    if let Some((path, engine)) = writer_arguments() {
-        return write_three_steps(&path, &engine);
-    }
-    for engine in ["BP4", "BP5"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run-0.bp");
-        let test = "a_writer_that_is_killed_ends_its_folder_after_the_timeout";
-        let mut writer = start_writer(test, &path, engine);
-        let options = LiveOptions {
-            silence_timeout: Some(Duration::from_secs(2)),
-            ..live(LiveEngine::Bp)
-        };
-        let mut source = open_live(&path, &options, &library()).unwrap();
-        for number in 0..3 {
-            let Next::Step(batch) = source.next_step(TIMEOUT).unwrap() else {
-                panic!("step {number} did not come")
-            };
-            assert_eq!(batch.step.0, number);
-        }
-        writer.kill().unwrap();
-        writer.wait().unwrap();
-        let next = source.next_step(Duration::ZERO).unwrap();
-        assert!(matches!(next, Next::NotReady), "{next:?}");
-        let (numbers, warnings) = step_numbers(source);
-        assert!(numbers.is_empty());
-        assert!(
-            warnings[0].starts_with("StreamTruncated x1 no step for 2s"),
-            "{warnings:?}"
-        );
-    }
 }

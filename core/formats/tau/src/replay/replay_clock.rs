@@ -1,7 +1,11 @@
 //! The common clock by which all streams of a replay publish their steps.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Latest time within a second at which the streams open. An SST writer gets its number, for which its process id counts
+/// as well as the second, some 10 ms after it starts to open; the rest is for a busy machine.
+const LATEST_OPEN: Duration = Duration::from_millis(500);
 
 /// The replay was stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +22,8 @@ pub(super) struct ReplayClock {
 
 #[derive(Debug, Default)]
 struct State {
+    num_to_open: usize,
+    opens: Option<Instant>,
     num_ready: usize,
     /// The time of the newest event of the earliest first step, in µs.
     first_us: Option<u64>,
@@ -33,6 +39,40 @@ impl ReplayClock {
             state: Mutex::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// Waits until all streams have called this, and until they can open within one second of the clock, so that ADIOS2
+    /// distinguishes their processes (`adios2::colliding_writers`).
+    pub(super) fn open_together(&self) -> Result<(), Stopped> {
+        let mut state = self.state();
+        state.num_to_open += 1;
+        if state.num_to_open == self.num_streams {
+            state.opens = Some(Instant::now() + self.time_until_open());
+            self.changed.notify_all();
+        }
+        while !state.is_stopped {
+            let left = match state.opens {
+                None => Duration::MAX,
+                Some(opens) => opens.saturating_duration_since(Instant::now()),
+            };
+            if left.is_zero() {
+                break;
+            }
+            (state, _) = self
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        check(&state)
+    }
+
+    fn time_until_open(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let within = Duration::from_nanos(now.unwrap_or_default().subsec_nanos().into());
+        if self.num_streams == 1 || within <= LATEST_OPEN {
+            return Duration::ZERO;
+        }
+        Duration::from_secs(1).saturating_sub(within)
     }
 
     /// Waits until all streams have called this. Each states the recorded time of its first step.
@@ -127,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn streams_open_within_one_second_of_the_clock() {
+        let clock = ReplayClock::new(3, 1.0);
+        let opened: Vec<Duration> = thread::scope(|scope| {
+            let open = || {
+                clock.open_together().unwrap();
+                SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+            };
+            let streams = [(); 3].map(|()| scope.spawn(open));
+            streams.map(|stream| stream.join().unwrap()).into()
+        });
+        let first = opened.iter().min().unwrap();
+        assert!(first.subsec_millis() <= 501, "{opened:?}");
+    }
+
+    #[test]
     fn zero_and_infinite_speed_do_not_wait() {
         for speed in [0.0, f64::INFINITY, f64::NAN, -1.0] {
             let clock = ReplayClock::new(1, speed);
@@ -140,8 +195,10 @@ mod tests {
         let clock = ReplayClock::new(2, 1.0);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| clock.start(Some(0)));
+            let to_open = scope.spawn(|| clock.open_together());
             clock.stop();
             assert_eq!(waiting.join().unwrap(), Err(Stopped));
+            assert_eq!(to_open.join().unwrap(), Err(Stopped));
         });
         assert_eq!(clock.wait_for(Some(u64::MAX)), Err(Stopped));
     }

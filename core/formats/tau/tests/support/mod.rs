@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![expect(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod streams;
+
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
