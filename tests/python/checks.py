@@ -191,6 +191,8 @@ def check_progress():
 
 def check_interrupt():
     """Ctrl+C raises KeyboardInterrupt, and the process goes on."""
+    # A process in the background of a shell ignores the signal from its start, and Python then sets no handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt(stage, part):
         os.kill(os.getpid(), signal.SIGINT)
