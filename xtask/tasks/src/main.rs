@@ -7,12 +7,14 @@ mod adios2;
 mod demo;
 mod docs;
 mod fuzz;
+mod process_table;
 mod python;
 mod shell;
 mod steps;
 mod study;
 mod test;
 mod wasm;
+mod watch;
 mod web;
 mod workspace;
 

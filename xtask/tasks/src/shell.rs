@@ -51,7 +51,7 @@ fn cannot_start(command: &Command) -> String {
 }
 
 /// Returns the command as one would type it, for messages only.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| word.to_string_lossy())

@@ -2,12 +2,20 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;
-use crate::{adios2, python, shell, wasm, web};
+use crate::{adios2, python, shell, wasm, watch, web};
+
+/// Longest time of a process of one test. Less than the time after which cargo-nextest ends a test
+/// (`.config/nextest.toml`), so that its stack is printed before.
+const TEST_LIMIT: Duration = Duration::from_secs(270);
+/// Longest time of a process of several tests, or of a compiler. It only bounds silence: it is chosen as five times the
+/// longest compilation seen on two overloaded cores (6 minutes).
+const PROGRAM_LIMIT: Duration = Duration::from_mins(30);
 
 /// Environment variables to set for the program and its tests: names and values.
 pub(crate) type Exports = Vec<(&'static str, PathBuf)>;
@@ -66,23 +74,26 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         shell::run(workspace.cargo(["build"]).args(targets))
     })?;
     steps.run("examples in the documentation", || {
-        shell::run(&mut test_command(
-            workspace,
-            &exports,
-            &["test", "--workspace", "--doc"],
-        ))
+        let mut doc = test_command(workspace, &exports, &["test", "--workspace", "--doc"]);
+        watch::run(&mut doc, "examples in the documentation", PROGRAM_LIMIT)
     })?;
     let wheels = steps.run("the package for Python", || python::build_wheel(workspace))?;
     exports.push((python::WHEELS, wheels));
     let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
-    let tests: &[&str] = if has_nextest {
-        &["nextest", "run", "--workspace"]
+    // Without cargo-nextest, the tests of a file share a process, and what one leaves behind meets the others.
+    let (tests, limit): (&[&str], _) = if has_nextest {
+        (&["nextest", "run", "--workspace"], TEST_LIMIT)
     } else {
-        &["test", "--workspace", "--tests", "--no-fail-fast"]
+        let tests = &["test", "--workspace", "--tests", "--no-fail-fast"];
+        (tests, PROGRAM_LIMIT)
     };
     // The summary of the tests is the last output of the run.
     steps.run("the tests", || {
-        shell::run(&mut test_command(workspace, &exports, tests))
+        // What is left to compile may take longer than a test.
+        let compile = [tests, &["--no-run"]].concat();
+        shell::run(&mut test_command(workspace, &exports, &compile))?;
+        let mut tests = test_command(workspace, &exports, tests);
+        watch::run(&mut tests, "the tests", limit)
     })
 }
 
@@ -123,10 +134,12 @@ pub(crate) fn damage(workspace: &Workspace, num_traces: u64, seed: u64) -> Resul
         .env("CALLGROVE_PROGRAM", workspace.program("debug"))
         .env("CALLGROVE_FUZZ", num_traces.to_string())
         .env("CALLGROVE_FUZZ_SEED", seed.to_string());
-    shell::run(&mut traces)?;
+    watch::run(&mut traces, "damaged traces", PROGRAM_LIMIT)?;
     let mut properties = workspace.cargo(["test", "--workspace", "--no-fail-fast"]);
     properties.args(["--exclude", "callgrove-tests", "--tests", "--lib"]);
-    shell::run(properties.envs(exports).env("PROPTEST_CASES", "2560"))
+    properties.envs(exports).env("PROPTEST_CASES", "2560");
+    // Ten times as many cases as in `run`.
+    watch::run(&mut properties, "property tests", PROGRAM_LIMIT * 10)
 }
 
 /// Runs a check whose program is optional for developers.
