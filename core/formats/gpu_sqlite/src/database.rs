@@ -12,6 +12,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
+use tempfile::NamedTempFile;
+
+use crate::compressed::{Decompressed, decompress, is_compressed};
 
 /// The first bytes of every file of SQLite.
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -80,16 +83,42 @@ pub(crate) struct Database {
     /// The file ends before its last page, or its schema is damaged: the reason.
     pub(crate) damage: Option<String>,
     pub(crate) log: LogState,
+    /// The file of a compressed one, which is removed after the connection is closed.
+    decompressed: Option<NamedTempFile>,
 }
 
 impl Database {
-    /// Opens a file. Neither it nor anything in its folder is written.
+    /// Opens a file, which may be compressed. Neither it nor anything in its folder is written.
     ///
     /// # Errors
-    /// [`SourceError::Io`]; [`SourceError::Damaged`] if its list of tables cannot be read.
+    /// [`SourceError::Io`]; [`SourceError::Damaged`] if its list of tables cannot be read; those of [`decompress`].
     pub(crate) fn open(input: &Input) -> Result<Self, SourceError> {
-        let num_bytes = input.num_bytes()?;
-        let path = input.path();
+        if !is_compressed(input) {
+            let log = log_state(input);
+            return Self::open_file(input.path(), input.num_bytes()?, log);
+        }
+        let Decompressed {
+            file,
+            num_bytes,
+            damage,
+        } = decompress(input)?;
+        let opened = Self::open_file(file.path(), num_bytes, LogState::Merged);
+        let mut database = opened.map_err(|error| match error {
+            SourceError::Damaged { reason, .. } => SourceError::Damaged {
+                reason: damage.clone().unwrap_or(reason),
+                path: input.path().to_owned(),
+            },
+            other => other,
+        })?;
+        input.path().clone_into(&mut database.path);
+        database.damage = damage.or(database.damage);
+        // Where an open file can be removed, nothing is left behind even if the process is killed.
+        std::fs::remove_file(file.path()).ok();
+        database.decompressed = Some(file);
+        Ok(database)
+    }
+
+    fn open_file(path: &Path, num_bytes: u64, log: LogState) -> Result<Self, SourceError> {
         let checks_left = Arc::new(AtomicU64::new(budget(num_bytes)));
         let listed = connect(path, Damage::Refused, &checks_left);
         let listed = listed.and_then(|it| relations(&it).map(|found| (it, found)));
@@ -114,7 +143,8 @@ impl Database {
             relations,
             checks_left,
             damage,
-            log: log_state(input),
+            log,
+            decompressed: None,
         })
     }
 

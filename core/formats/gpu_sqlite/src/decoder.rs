@@ -4,7 +4,7 @@ use callgrove_model::{RankId, WarningKind};
 use callgrove_source::{DecodedRun, FileDecoder, Input, SourceError};
 
 use crate::database::{Database, LogState};
-use crate::error::GpuSqliteError;
+use crate::error::{GpuSqliteError, invalid};
 use crate::nsight::NsightReader;
 use crate::profiled_run::ProfiledRun;
 use crate::rocpd::RocpdReader;
@@ -44,14 +44,14 @@ impl GpuDecoder {
             Some(ProfilerTool::Rocpd) => (Box::new(RocpdReader::default()), RocpdReader::STRINGS),
             Some(ProfilerTool::Rpd) => (Box::new(RpdReader::default()), RpdReader::STRINGS),
             None if database.log == LogState::Unmerged => {
-                return Err(invalid(&database, GpuSqliteError::UnmergedLog));
+                return Err(invalid(database.path(), GpuSqliteError::UnmergedLog));
             }
-            None => return Err(invalid(&database, GpuSqliteError::NoTables)),
+            None => return Err(invalid(database.path(), GpuSqliteError::NoTables)),
         };
         let mut run = ProfiledRun::new(strings, database.num_bytes());
         let scans = reader.begin(&database, &mut run);
         if scans.is_empty() && tool == Some(ProfilerTool::Rocpd) {
-            return Err(invalid(&database, GpuSqliteError::NoViews));
+            return Err(invalid(database.path(), GpuSqliteError::NoViews));
         }
         let path = database.path().display().to_string();
         if let Some(damage) = &database.damage {
@@ -86,7 +86,7 @@ impl GpuDecoder {
             (Some(fault), LogState::Merged) => GpuSqliteError::Unreadable(fault),
             (None, LogState::Merged) => GpuSqliteError::NoEvents,
         };
-        Err(invalid(&self.database, error))
+        Err(invalid(self.database.path(), error))
     }
 }
 
@@ -139,13 +139,5 @@ impl FileDecoder for GpuDecoder {
     fn finish(self: Box<Self>) -> DecodedRun {
         let place = self.database.path().display().to_string();
         self.run.into_decoded(self.assumed, &place)
-    }
-}
-
-fn invalid(database: &Database, error: GpuSqliteError) -> SourceError {
-    SourceError::Invalid {
-        format: "a SQLite file of a GPU profiler",
-        path: database.path().to_owned(),
-        source: Box::new(error),
     }
 }

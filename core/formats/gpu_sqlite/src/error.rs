@@ -1,5 +1,9 @@
 //! Faults of a file that leave nothing to show.
 
+use std::path::Path;
+
+use callgrove_source::SourceError;
+
 /// The reason why a file of a GPU profiler cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GpuSqliteError {
@@ -26,7 +30,35 @@ pub enum GpuSqliteError {
          --sys-trace)?"
     )]
     NoEvents,
+    /// A compressed file is larger than its size allows.
+    #[error(
+        "decompressed it has more than {max_bytes} bytes, which no profiler writes; decompress it with gunzip"
+    )]
+    TooLarge {
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// A compressed file could not be written decompressed.
+    #[error(
+        "it is compressed, and could not be decompressed to {folder}: {reason}; set TMPDIR to a folder with more \
+         space, or decompress it with gunzip"
+    )]
+    NotDecompressed {
+        /// The folder of temporary files.
+        folder: String,
+        /// The error of the system.
+        reason: String,
+    },
     /// No row could be read.
     #[error("damaged: {0}; copy it again from where it was written, or export it again")]
     Unreadable(String),
+}
+
+/// Returns a fault with the path of the file.
+pub(crate) fn invalid(path: &Path, error: GpuSqliteError) -> SourceError {
+    SourceError::Invalid {
+        format: "a SQLite file of a GPU profiler",
+        path: path.to_owned(),
+        source: Box::new(error),
+    }
 }

@@ -2,6 +2,7 @@
 
 use callgrove_source::{Contents, Extent, Format, Input, SourceError, decoded_file};
 
+use crate::compressed::is_compressed;
 use crate::database::{Database, MAGIC};
 use crate::decoder::GpuDecoder;
 use crate::tool::ProfilerTool;
@@ -24,7 +25,7 @@ impl Format for GpuSqliteFormat {
 
     fn probe(&self, input: &Input) -> bool {
         if input.first_bytes(MAGIC.len()) != MAGIC {
-            return false;
+            return is_compressed(input);
         }
         match Database::open(input) {
             Ok(database) => ProfilerTool::of(&database.relations).is_some(),

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use callgrove_model::{
-    FuncId, MAX_NAME_BYTES, NameTable, WarningKind, Warnings, communication_kernel,
+    FuncId, HostWait, MAX_NAME_BYTES, NameTable, RecordedName, WarningKind, Warnings,
+    communication_kernel,
 };
 
 use crate::database::{Database, MAX_TEXT_BYTES, Relation};
-use crate::host_wait::HostWait;
 
 /// Number of ids whose strings are read at once. Ids are dense, so that one lookup serves many rows.
 const BLOCK_IDS: i64 = 1024;
@@ -60,8 +60,13 @@ impl FuncNames {
         }
     }
 
-    /// Returns the function of a name.
-    pub(crate) fn intern(&mut self, name: &str) -> FuncId {
+    /// Returns the function of a recorded name, without the arguments in it.
+    pub(crate) fn intern(&mut self, recorded: &str) -> FuncId {
+        // The names of functions are not split further.
+        if let Some(func) = self.table.get(recorded) {
+            return func;
+        }
+        let name = &*RecordedName::parse(recorded).function;
         if let Some(func) = self.table.get(name) {
             return func;
         }

@@ -37,6 +37,7 @@
     clippy::cast_lossless
 )]
 
+mod compressed;
 mod correlation;
 mod database;
 mod decoder;
@@ -44,7 +45,6 @@ mod environment;
 mod error;
 mod format;
 mod func_names;
-mod host_wait;
 mod nsight;
 mod process;
 mod profiled_run;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncId, NameTable, RankId, TimeNs, WarningKind, Warnings};
+use callgrove_model::{FuncId, HostWait, NameTable, RankId, TimeNs, WarningKind, Warnings};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber};
 
 use crate::database::Database;
 use crate::func_names::{FuncNames, StringTable};
-use crate::host_wait::HostWait;
 use crate::process::{CallSpan, ProcessKey, ProfiledProcess};
 use crate::rank_choice::{ProcessRanks, RankedProcess};
 

@@ -12,7 +12,7 @@ use callgrove_model::WarningKind;
 use callgrove_source::{Format, SourceError};
 use proptest::prelude::*;
 use rusqlite::Connection;
-use support::{Fixture, NSIGHT, NSIGHT_MPI, ROCPD_3, ROCPD_3_ROWS, RPD, input, load, tid};
+use support::{Fixture, NSIGHT, NSIGHT_MPI, ROCPD_3, ROCPD_3_ROWS, RPD, damage, input, load, tid};
 
 /// Rows of some pages.
 fn many_rows(num: u32) -> String {
@@ -236,4 +236,54 @@ proptest! {
         bytes[first..first + noise.len()].copy_from_slice(&noise);
         drop(read_bytes(&bytes));
     }
+}
+
+/// Compresses a file as `gzip` does.
+fn compressed(path: &std::path::Path) -> std::path::PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    let file = fs::File::create(&name).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, &fs::read(path).unwrap()).unwrap();
+    encoder.finish().unwrap();
+    fs::remove_file(path).unwrap();
+    name.into()
+}
+
+#[test]
+fn compressed_files_are_read_whole_or_until_the_damage() {
+    let fixture = Fixture::new();
+    let rows = "insert into rocpd_api select id + 10, 30, 30, id, id, 2, 1 from
+        (with recursive n(id) as (select 1 union all select id + 1 from n where id < 20000) select id from n);";
+    let path = compressed(&fixture.write("trace.rpd", &[RPD], rows));
+    let trace = load(&path).unwrap();
+    assert_eq!(trace.num_executions(), 20_000);
+    assert_eq!(damage(&trace), []);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let cut = load(&path).unwrap();
+    assert!(
+        (1_000..20_000).contains(&cut.num_executions()),
+        "{}",
+        cut.num_executions()
+    );
+    assert!(cut.warnings.total(WarningKind::StreamTruncated) > 0);
+}
+
+#[test]
+fn a_compressed_file_that_grows_without_bounds_is_refused() {
+    let fixture = Fixture::new();
+    let path = fixture.path("bomb.sqlite");
+    let mut bytes = b"SQLite format 3\0".to_vec();
+    bytes.resize(32 << 20, 0);
+    fs::write(&path, bytes).unwrap();
+    let error = load(&compressed(&path)).unwrap_err();
+    let SourceError::Invalid { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(
+        source
+            .to_string()
+            .starts_with("decompressed it has more than")
+    );
 }

@@ -54,9 +54,9 @@ fn calls_and_the_work_that_they_launch_are_on_threads_and_streams() {
     assert_eq!(
         call_lines(&trace),
         [
-            "0.0 0 cudaLaunchKernel_v7000 1000015-1000018",
-            "0.0 0 cudaMemcpyAsync_v3020 1000040-1000050",
-            "0.1 0 cudaLaunchKernel_v7000 1000010-1000020",
+            "0.0 0 cudaLaunchKernel 1000015-1000018",
+            "0.0 0 cudaMemcpyAsync 1000040-1000050",
+            "0.1 0 cudaLaunchKernel 1000010-1000020",
             "0.1 1 read 1000012-1000014",
             "0.2 0 void gemm<float, 4>(int) 1000022-1000030",
             "0.2 0 Memcpy HtoD 1000060-1000070",
@@ -158,6 +158,22 @@ fn tables_of_a_later_version_are_read_and_those_of_unknown_calls_are_named() {
 }
 
 #[test]
+fn arguments_in_names_are_not_part_of_functions() {
+    let main = tid(40, 40);
+    let rows = format!(
+        "insert into StringIds values (60, 'aten::mm, seq = 7, op_id = 8');
+        insert into NVTX_EVENTS (start, end, eventType, text, globalTid, textId) values
+            (5, 9, 59, 'aten::mm, op_id = 9', {main}, null), (10, 11, 59, null, {main}, 60);"
+    );
+    let trace = trace_of(&[NSIGHT], &rows);
+    assert_eq!(
+        call_lines(&trace),
+        ["0.0 0 aten::mm 5-9", "0.0 0 aten::mm 10-11"]
+    );
+    assert_eq!(trace.names.len(), 1);
+}
+
+#[test]
 fn ranges_nest_with_calls_and_those_that_overlap_have_lanes() {
     let main = tid(40, 40);
     let rows = format!(
@@ -173,7 +189,7 @@ fn ranges_nest_with_calls_and_those_that_overlap_have_lanes() {
         [
             "0.0 0 step 5-90",
             "0.0 1 forward 6-30",
-            "0.0 2 cudaLaunchKernel_v7000 10-20",
+            "0.0 2 cudaLaunchKernel 10-20",
             "0.0 0 last 95-97",
             "0.0 1 NVTX range 96-97",
             "0.1 0 async a 10-50",
@@ -342,7 +358,7 @@ fn ranks_come_from_the_file_its_name_or_the_order_of_processes() {
     assert_eq!(
         call_lines(&trace),
         [
-            "0.0 0 cudaLaunchKernel_v7000 10-20",
+            "0.0 0 cudaLaunchKernel 10-20",
             "0.1 0 load 1-9",
             "0.2 0 void gemm<float, 4>(int) 22-30"
         ]

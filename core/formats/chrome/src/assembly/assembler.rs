@@ -7,7 +7,9 @@ use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
 use super::ranks::{AssignedRanks, CUDA, TraceWriter, jax_devices, jax_summaries};
-use crate::events::{ChromeCallKind, FileFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
+use crate::events::{
+    ChromeCallKind, FileFacts, PartnerMessage, UNSTATED_COMMUNICATOR, UNSTATED_EXCHANGE,
+};
 use crate::recorder::{
     AsyncCalls, ChromeRow, ChromeRowKind, EventRecorder, MessageKernel, RowName, RowNumber,
     RowPlace, hops, on_axis,
@@ -21,6 +23,8 @@ const MAX_RANKS: u32 = 1 << 22;
 const TEXT_THREAD: u64 = 1 << 62;
 /// Added to the number of the row of a thread whose number another process has too.
 const OTHER_THREAD: u64 = 1 << 61;
+/// The value of the metadata of rows whose calls mirror waits.
+const MIRRORED_WAITS: &str = "for a GPU";
 
 /// The ranks of a file while they are assembled.
 pub(crate) struct ChromeAssembly {
@@ -181,7 +185,10 @@ impl ChromeAssembly {
                 },
                 _ => track,
             },
-            (TraceWriter::Kineto, ChromeCallKind::DeviceRange | ChromeCallKind::Span) => track,
+            (
+                TraceWriter::Kineto,
+                ChromeCallKind::DeviceRange | ChromeCallKind::DeviceWait | ChromeCallKind::Span,
+            ) => track,
         }
     }
 
@@ -236,8 +243,14 @@ impl ChromeAssembly {
                 (ChromeRowKind::Calls(ChromeCallKind::DeviceRange), Some(name)) => {
                     Some(format!("{name} (ranges)"))
                 }
+                (ChromeRowKind::Calls(ChromeCallKind::DeviceWait), Some(name)) => {
+                    Some(format!("{name} (waits)"))
+                }
                 (ChromeRowKind::Calls(_), name) => name.cloned(),
             };
+            if row.kind == ChromeRowKind::Calls(ChromeCallKind::DeviceWait) {
+                events.property(lane, Property::MirrorsWaits, MIRRORED_WAITS);
+            }
             if let Some(name) = name {
                 events.property(lane, Property::ThreadName, name);
             }
@@ -293,7 +306,9 @@ impl ChromeAssembly {
             launches.calls.clear();
             launches.add_flows(&self.recorder.launch_flows, row_of);
         }
+        let synchronized = self.recorder.gpu_facts.synchronized(&launches.calls);
         let pairs = launches.pairs();
+        self.add_gpu_facts(&synchronized, &pairs);
         for pair in &pairs {
             let (work, by) = (self.lane(pair.work.row), self.lane(pair.by.row));
             if let (Some((rank, work)), Some((other, by))) = (work, by)
@@ -319,7 +334,7 @@ impl ChromeAssembly {
             }
         }
         for it in collectives.numbered(&pairs) {
-            if it.communicator == UNSTATED_COMMUNICATOR {
+            if matches!(it.communicator, UNSTATED_COMMUNICATOR | UNSTATED_EXCHANGE) {
                 let warnings = &mut self.recorder.warnings;
                 warnings.count(WarningKind::CommunicatorAssumed, None, String::new);
             }

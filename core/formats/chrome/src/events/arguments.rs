@@ -7,6 +7,8 @@ use crate::json::JsonValue;
 
 /// The communicator of calls that state none.
 pub(crate) const UNSTATED_COMMUNICATOR: u64 = 0;
+/// The communicator of exchanges of all with all that state none.
+pub(crate) const UNSTATED_EXCHANGE: u64 = 1;
 /// Width of the tag below the number of its communicator, in bits.
 const TAG_BITS: u32 = 32;
 
@@ -21,6 +23,8 @@ pub(crate) struct CollectiveFacts {
     pub(crate) is_point_to_point: bool,
     /// The message that the operation sends or receives.
     pub(crate) message: Option<PartnerMessage>,
+    /// Number of bytes that the operation takes or gives, if its elements are stated.
+    pub(crate) num_bytes: Option<u64>,
     /// True if there was any such argument.
     pub(crate) is_stated: bool,
 }
@@ -43,6 +47,13 @@ pub(crate) struct CallArguments {
     /// Joins a kernel with the operation that it belongs to.
     pub(crate) external_id: Option<i64>,
     pub(crate) collective: CollectiveFacts,
+    /// Number of bytes that a copy or a memory set moves.
+    pub(crate) num_bytes: Option<u64>,
+    pub(crate) device: Option<u64>,
+    /// The stream of a synchronisation.
+    pub(crate) stream: Option<u64>,
+    /// The stream whose event a synchronisation waits for.
+    pub(crate) awaited_stream: Option<u64>,
 }
 
 impl CallArguments {
@@ -53,11 +64,37 @@ impl CallArguments {
         event.arguments(|key, value| match key {
             b"correlation" => arguments.correlation = value.integer(),
             b"External id" | b"external id" => arguments.external_id = value.integer(),
+            b"bytes" => arguments.num_bytes = count(value),
+            b"device" => arguments.device = count(value),
+            b"stream" => arguments.stream = stream(value),
+            b"wait_on_stream" => arguments.awaited_stream = stream(value),
             _ => group.add(key, value),
         });
         arguments.collective = group.facts();
         arguments
     }
+}
+
+fn count(value: JsonValue<'_>) -> Option<u64> {
+    value.integer().and_then(|it| u64::try_from(it).ok())
+}
+
+/// Returns the number of a stream; none for that of no stream in 32 bits.
+fn stream(value: JsonValue<'_>) -> Option<u64> {
+    count(value).filter(|it| *it != u64::from(u32::MAX))
+}
+
+/// Returns the size of an element of a type of PyTorch in bytes.
+fn element_bytes(kind: &[u8]) -> Option<u64> {
+    Some(match kind {
+        b"Byte" | b"Char" | b"Bool" => 1,
+        b"Half" | b"BFloat16" | b"Short" => 2,
+        b"Int" | b"Float" => 4,
+        b"Long" | b"Double" | b"ComplexFloat" => 8,
+        b"ComplexDouble" => 16,
+        _ if kind.starts_with(b"Float8") => 1,
+        _ => return None,
+    })
 }
 
 /// The arguments that name a process group.
@@ -71,6 +108,9 @@ struct ProcessGroup<'a> {
     sequence: Option<i64>,
     source: Option<i64>,
     destination: Option<i64>,
+    /// The number of elements that the operation takes or gives, the larger one.
+    num_elements: Option<u64>,
+    element_kind: &'a [u8],
 }
 
 impl<'a> ProcessGroup<'a> {
@@ -86,6 +126,10 @@ impl<'a> ProcessGroup<'a> {
             b"Process Group Description" => self.description = raw(),
             b"Group size" => self.num_ranks = raw(),
             b"Collective name" => self.collective = raw(),
+            b"In msg nelems" | b"Out msg nelems" => {
+                self.num_elements = self.num_elements.max(count(value));
+            }
+            b"dtype" => self.element_kind = raw(),
             b"Seq" => self.sequence = value.integer(),
             b"Src Rank" => self.source = value.integer().filter(|rank| *rank >= 0),
             b"Dst Rank" => self.destination = value.integer().filter(|rank| *rank >= 0),
@@ -136,6 +180,10 @@ impl<'a> ProcessGroup<'a> {
             is_point_to_point: self.source.is_some()
                 || self.destination.is_some()
                 || matches!(self.collective, b"send" | b"recv" | b"recvAnySource"),
+            num_bytes: self.num_elements.and_then(|it| {
+                let size_bytes = element_bytes(self.element_kind)?;
+                it.checked_mul(size_bytes)
+            }),
             is_stated: is_named || self.sequence.is_some(),
         }
     }

@@ -9,8 +9,10 @@ pub(crate) enum ChromeCallKind {
     Runtime,
     /// Work on a stream of a GPU.
     Device,
-    /// A range or a synchronization on a stream, which overlaps the work on it.
+    /// A range on a stream, which overlaps the work on it.
     DeviceRange,
+    /// A synchronisation, which mirrors a wait of the host for a GPU, or of a stream for another.
+    DeviceWait,
     /// A range of the profiler that is on no thread.
     Span,
 }
@@ -37,11 +39,12 @@ const DEVICE: &[&[u8]] = &[
 /// Categories of ranges on GPUs.
 const DEVICE_RANGE: &[&[u8]] = &[
     b"gpu_user_annotation",
-    b"cuda_sync",
     b"cuda_event",
     b"collective_comm",
     b"mtia_insight",
 ];
+/// Categories of synchronisations.
+const DEVICE_WAIT: &[&[u8]] = &[b"cuda_sync"];
 /// Categories of ranges of the profiler.
 const SPAN: &[&[u8]] = &[b"Trace", b"overhead"];
 /// Categories that other programs use, too.
@@ -60,6 +63,8 @@ impl ChromeCallKind {
             Self::Device
         } else if is_in(DEVICE_RANGE) {
             Self::DeviceRange
+        } else if is_in(DEVICE_WAIT) {
+            Self::DeviceWait
         } else if is_in(SPAN) {
             Self::Span
         } else {
@@ -90,6 +95,7 @@ mod tests {
         check("kernel", ChromeCallKind::Device, false);
         check("gpu_memcpy", ChromeCallKind::Device, true);
         check("gpu_user_annotation", ChromeCallKind::DeviceRange, true);
+        check("cuda_sync", ChromeCallKind::DeviceWait, true);
         check("toplevel", ChromeCallKind::Host, false);
     }
 }

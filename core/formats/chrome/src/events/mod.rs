@@ -5,7 +5,9 @@ mod category;
 mod file_facts;
 mod trace_event;
 
-pub(crate) use arguments::{CallArguments, CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
+pub(crate) use arguments::{
+    CallArguments, CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR, UNSTATED_EXCHANGE,
+};
 pub(crate) use category::{ChromeCallKind, is_launch_flow};
 pub(crate) use file_facts::{FileFacts, for_members};
 pub(crate) use trace_event::TraceEvent;

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use callgrove_model::{FuncId, MAX_NAME_BYTES, NameTable, RecordedName, storable_text};
+use callgrove_model::{
+    FuncId, HostWait, MAX_NAME_BYTES, NameTable, RecordedName, storable_text,
+};
 
 use super::collectives::{CollectiveClass, is_message_call};
 use crate::json::JsonText;
@@ -12,6 +14,9 @@ const STEP_NAME: &str = "ProfilerStep";
 /// The operation that states the process group of a collective.
 const GROUP_OPERATION: &str = "record_param_comms";
 
+/// Parts of the names of copies from and to the memory of the host, as NVIDIA and AMD name them.
+const HOST_COPIES: [&str; 4] = ["HtoD", "DtoH", "HostToDevice", "DeviceToHost"];
+
 /// A function, with the facts that follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ChromeFunction {
@@ -19,6 +24,10 @@ pub(super) struct ChromeFunction {
     /// The class of a kernel, and of a call on the CPU.
     pub(super) classes: [Option<CollectiveClass>; 2],
     pub(super) is_group_operation: bool,
+    /// What a call of a programming interface waits for.
+    pub(super) host_wait: Option<HostWait>,
+    /// True for a copy from or to the memory of the host.
+    pub(super) is_host_copy: bool,
     /// The number of the iteration.
     pub(super) step: Option<u64>,
 }
@@ -63,6 +72,8 @@ impl ChromeFunction {
                 CollectiveClass::of_call(&short),
             ],
             is_group_operation: short == GROUP_OPERATION,
+            host_wait: HostWait::of_name(&short),
+            is_host_copy: HOST_COPIES.iter().any(|it| short.contains(it)),
             step,
         };
         ReadName {

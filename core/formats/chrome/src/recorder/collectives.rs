@@ -12,7 +12,7 @@ use callgrove_model::{CommKind, communication_kernel};
 
 use super::launches::LaunchPair;
 use super::rows::RowNumber;
-use crate::events::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR};
+use crate::events::{CollectiveFacts, PartnerMessage, UNSTATED_COMMUNICATOR, UNSTATED_EXCHANGE};
 
 /// A part of the name of each kernel that sends and receives, alone or as part of an all-to-all exchange.
 const SEND_RECV: &str = "SendRecv";
@@ -132,6 +132,12 @@ impl CollectiveCalls {
         messages.collect()
     }
 
+    /// Returns the sizes of the calls that state them: row, start in nanoseconds, bytes.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (RowNumber, i64, u64)> + '_ {
+        let calls = self.calls.iter();
+        calls.filter_map(|call| Some((call.row, call.start_ns, self.facts(call).num_bytes?)))
+    }
+
     /// Numbers the calls. Cost: O(n log n).
     pub(crate) fn numbered(mut self, launches: &[LaunchPair]) -> Vec<NumberedCollective> {
         self.steps.sort_unstable();
@@ -164,7 +170,11 @@ impl CollectiveCalls {
         let mut counts: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let mut numbered = Vec::with_capacity(calls.len());
         for it in calls {
-            let communicator = it.facts.communicator;
+            // Ranks may send and receive more often than others, which must not move the numbers of their collectives.
+            let communicator = match (it.call.class, it.facts.communicator) {
+                (CollectiveClass::SendRecv, UNSTATED_COMMUNICATOR) => UNSTATED_EXCHANGE,
+                (_, stated) => stated,
+            };
             let Some(first) = self.first_sequence(&it, !launched.is_empty()) else {
                 continue;
             };
@@ -201,6 +211,7 @@ impl CollectiveCalls {
             sequence: own.sequence.or(operation.sequence),
             is_point_to_point: own.is_point_to_point || operation.is_point_to_point,
             message: own.message.or(operation.message),
+            num_bytes: own.num_bytes.or(operation.num_bytes),
             is_stated: own.is_stated || operation.is_stated,
         }
     }

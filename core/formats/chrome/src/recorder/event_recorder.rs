@@ -10,6 +10,7 @@ use super::collectives::{CollectiveCall, CollectiveCalls, TrainingStep};
 use super::counter_sample::CounterSample;
 use super::event_values::time_ns;
 use super::flows::FlowPoint;
+use super::gpu_facts::{CallStart, GpuFacts};
 use super::launches::{LaunchEnd, LaunchEnds};
 use super::own_file::{OwnEvent, OwnEventKind, OwnEvents, argument, full_name, is_finding};
 use super::rows::{ChromeRowKind, ChromeRows, RowCall, RowName, RowNumber, RowPlace};
@@ -28,6 +29,7 @@ pub(crate) struct EventRecorder {
     pub(crate) async_points: Vec<AsyncPoint>,
     pub(crate) counters: Vec<CounterSample>,
     pub(crate) collectives: CollectiveCalls,
+    pub(crate) gpu_facts: GpuFacts,
     pub(crate) process_names: Vec<(RowName, String)>,
     pub(crate) thread_names: Vec<(RowPlace, String)>,
     /// The facts about rows in a file that Callgrove wrote; `None` in files of other programs.
@@ -131,13 +133,18 @@ impl EventRecorder {
         let class = match kind {
             ChromeCallKind::Device => named.classes[0],
             ChromeCallKind::Host => named.classes[1],
-            ChromeCallKind::Runtime | ChromeCallKind::DeviceRange | ChromeCallKind::Span => None,
+            ChromeCallKind::Runtime
+            | ChromeCallKind::DeviceRange
+            | ChromeCallKind::DeviceWait
+            | ChromeCallKind::Span => None,
         };
         let is_launch_end = matches!(kind, ChromeCallKind::Runtime | ChromeCallKind::Device);
-        if !is_launch_end && !named.is_group_operation && class.is_none() {
+        let is_wait = kind == ChromeCallKind::DeviceWait;
+        if !is_launch_end && !is_wait && !named.is_group_operation && class.is_none() {
             return;
         }
         let arguments = CallArguments::of(event);
+        self.add_gpu_facts(kind, (row, start_ns), named, &arguments);
         if let (Some(correlation), true) = (arguments.correlation, is_launch_end) {
             let end = LaunchEnd {
                 correlation,
@@ -163,6 +170,24 @@ impl EventRecorder {
         }
         if let (true, Some(id)) = (named.is_group_operation, arguments.external_id) {
             self.collectives.operations.insert(id, arguments.collective);
+        }
+    }
+
+    fn add_gpu_facts(
+        &mut self,
+        kind: ChromeCallKind,
+        call: CallStart,
+        named: ChromeFunction,
+        arguments: &CallArguments,
+    ) {
+        let facts = &mut self.gpu_facts;
+        match (kind, named.host_wait) {
+            (ChromeCallKind::Runtime, Some(wait)) => facts.add_host_wait(call, wait),
+            (ChromeCallKind::Device, _) => {
+                facts.add_work(call, arguments.num_bytes, named.is_host_copy);
+            }
+            (ChromeCallKind::DeviceWait, _) => facts.add_synchronization(arguments),
+            _ => {}
         }
     }
 

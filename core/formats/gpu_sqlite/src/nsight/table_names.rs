@@ -37,7 +37,7 @@ pub(super) fn count_unread(database: &Database, read: &[&str], run: &mut Profile
         }
         let columns = database.columns(table);
         let has = |name: &&str| columns.iter().any(|it| it.eq_ignore_ascii_case(name));
-        if CALL_COLUMNS.iter().all(|it| has(it)) && has_rows(database, table) {
+        if CALL_COLUMNS.iter().all(has) && has_rows(database, table) {
             let place = || format!("{table}: {}", database.path().display());
             run.warnings.count(WarningKind::TableUnread, None, place);
         }

@@ -15,7 +15,7 @@ const NOT_BLOCKING: [&str; 2] = ["Async", "Peer"];
 
 /// What an API call waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum HostWait {
+pub enum HostWait {
     /// All work of the GPU.
     Device,
     /// The work of a stream, which the name does not state.
@@ -26,7 +26,7 @@ pub(crate) enum HostWait {
 
 impl HostWait {
     /// Returns what the function of a name waits for, with or without a version: `cudaStreamSynchronize_v3020`.
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
+    pub fn of_name(name: &str) -> Option<Self> {
         let name = name.split(['_', '(']).next().unwrap_or(name);
         let function = API_PREFIXES.iter().find_map(|it| name.strip_prefix(it))?;
         if OF_DEVICE.contains(&function) {
