@@ -56,6 +56,8 @@ pub enum WarningKind {
     OverlapsLeftOut,
     /// Calls in collectives whose communicator the file does not state; they are matched by their order.
     CommunicatorAssumed,
+    /// Several processes or threads have tracks of the same id, as in files that were joined. They were read as one.
+    TracksShared,
     /// The times of a rank do not overlap those of most others: its clock counts from another time.
     TimesApart,
     /// A file does not state its rank; it follows from its name or its place among the files.
@@ -141,6 +143,9 @@ impl fmt::Display for WarningKind {
             Self::CommunicatorAssumed => {
                 "calls in collectives of an unstated communicator, matched by their order: with several communicators, \
                  waits may be matched wrongly"
+            }
+            Self::TracksShared => {
+                "tracks of several processes or threads with the same id, as in joined files, read as one: give each file"
             }
             Self::TimesApart => {
                 "ranks whose times overlap with no other: their clocks count from different times, so delays across them \

@@ -167,6 +167,18 @@ fn ranks_without_metadata_are_identified_by_their_first_events() {
 }
 
 #[test]
+fn times_of_a_clock_that_counts_from_a_start_are_no_dates() {
+    let job = Job {
+        start: TimeNs(2_000_000_000),
+        ..JOB
+    };
+    assert_eq!(
+        job.silent(0, 0, &[0, 9]).to_string(),
+        "program, first event at 2 s of a clock without a date"
+    );
+}
+
+#[test]
 fn a_trace_and_its_first_step_match_even_without_metadata() {
     let step = JOB.step(0, &[], &[5, 9, 7, 12], 0);
     let mut builder = RankBuilder::new(step.program, step.rank);

@@ -40,8 +40,8 @@ pub use format::{Contents, Extent, Format, LoadTrace, Part};
 pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
 pub use ordering::{
-    DecodedRun, EventPieces, FileDecoder, LaneIdentity, LaneNumber, ListedCalls, OpenDecoder,
-    OrderingStream, RankEvents, RowCounts, decoded_file,
+    DecodedRun, EventPieces, FileDecoder, LaneIdentity, LaneNumber, ListedCalls, OpenAsyncs,
+    OpenDecoder, OrderingStream, RankEvents, RowCounts, decoded_file,
 };
 pub use rank_in_name::{rank_in_name, rank_in_text};
 pub use read::{check_ranks, read_parts};

@@ -12,8 +12,8 @@ use callgrove_model::{
 };
 use callgrove_model::{RankBuilder, Warnings};
 use callgrove_source::{
-    DecodedRun, EventStream, FileDecoder, LaneIdentity, Next, OrderingStream, Projection,
-    RankEvents, SourceError, call_lines,
+    DecodedRun, EventStream, FileDecoder, LaneIdentity, ListedCalls, Next, OrderingStream,
+    Projection, RankEvents, SourceError, call_lines,
 };
 use proptest::prelude::*;
 
@@ -171,6 +171,115 @@ fn beginnings_and_ends_at_the_same_time_nest_in_their_order() {
         "3.0 1 b 30-30",
     ];
     assert_eq!(call_lines(&trace(rank)), expected);
+}
+
+#[test]
+fn ends_that_name_a_function_end_its_call() {
+    let calls = |has_complete: bool, ends: &[(Option<u32>, i64)]| {
+        let mut rank = RankEvents::default();
+        let lane = rank.lane(THREAD);
+        let mut calls = ListedCalls::default();
+        calls.begin(FuncId(0), TimeNs(0));
+        calls.begin(FuncId(1), TimeNs(3));
+        if has_complete {
+            calls.call(FuncId(2), TimeNs(30), TimeNs(31));
+        }
+        for &(func, time) in ends {
+            match func {
+                Some(func) => calls.end_of(FuncId(func), TimeNs(time)),
+                None => calls.end(TimeNs(time)),
+            }
+        }
+        rank.add_calls(lane, calls);
+        let trace = trace(rank);
+        let warnings = trace.warnings.iter();
+        let warnings = warnings.map(|it| (it.kind, it.count)).collect::<Vec<_>>();
+        let mut lines = call_lines(&trace);
+        lines.truncate(2);
+        (lines, warnings)
+    };
+    for has_complete in [false, true] {
+        // The ends of calls before the recording end no other call.
+        let (lines, warnings) = calls(
+            has_complete,
+            &[(Some(2), 5), (Some(2), 7), (Some(1), 21), (Some(0), 22)],
+        );
+        assert_eq!(lines, ["3.0 0 a 0-22", "3.0 1 b 3-21"]);
+        assert_eq!(warnings, [(WarningKind::ExitWithoutEntry, 2)]);
+        // Calls in the call that ends, end with it.
+        let (lines, warnings) = calls(has_complete, &[(Some(0), 5), (Some(1), 7)]);
+        assert_eq!(lines, ["3.0 0 a 0-5", "3.0 1 b 3-5"]);
+        let expected = [
+            (WarningKind::ExitWithoutEntry, 1),
+            (WarningKind::MissingExit, 1),
+        ];
+        assert_eq!(warnings, expected);
+        // Some ends have no name.
+        let (lines, warnings) = calls(has_complete, &[(Some(1), 5), (None, 7)]);
+        assert_eq!(lines, ["3.0 0 a 0-7", "3.0 1 b 3-5"]);
+        assert_eq!(warnings, []);
+        // The names are not those of functions.
+        let (lines, warnings) = calls(has_complete, &[(Some(2), 5), (Some(2), 7)]);
+        assert_eq!(lines, ["3.0 0 a 0-7", "3.0 1 b 3-5"]);
+        assert_eq!(warnings, []);
+    }
+}
+
+#[test]
+fn work_of_a_stream_that_overlaps_calls_nothing() {
+    let read = |key: LaneIdentity| {
+        let mut rank = RankEvents::default();
+        let lane = rank.lane(key);
+        rank.call(lane, FuncId(0), TimeNs(0), TimeNs(10_000));
+        rank.call(lane, FuncId(1), TimeNs(8_500), TimeNs(9_500));
+        rank.call(lane, FuncId(2), TimeNs(9_800), TimeNs(12_000));
+        rank.call(lane, FuncId(2), TimeNs(10_500), TimeNs(14_000));
+        rank.launch(lane, TimeNs(8_500), lane, TimeNs(0));
+        call_lines(&trace(rank))
+    };
+    let stream = LaneIdentity::Stream {
+        device: 0,
+        stream: 7,
+    };
+    let expected = [
+        "3.0 0 a 0-9800",
+        "3.0 0 c 9800-12000",
+        "3.1 0 b 8500-9500",
+        "3.1 0 c 10500-14000",
+    ];
+    assert_eq!(read(stream), expected);
+    assert_eq!(read(THREAD)[1], "3.0 1 b 8500-9500");
+}
+
+#[test]
+fn work_of_a_stream_that_is_stated_by_its_ends_calls_nothing() {
+    let mut rank = RankEvents::default();
+    let lane = rank.lane(LaneIdentity::Stream {
+        device: 0,
+        stream: 7,
+    });
+    rank.begin(lane, FuncId(0), TimeNs(0));
+    rank.begin(lane, FuncId(1), TimeNs(2_000));
+    rank.end(lane, TimeNs(4_000));
+    rank.end(lane, TimeNs(6_000));
+    let lines = call_lines(&trace(rank));
+    assert_eq!(lines, ["3.0 0 a 0-6000", "3.1 0 b 2000-4000"]);
+}
+
+#[test]
+fn relations_of_calls_that_begin_together_follow_them() {
+    let mut rank = RankEvents::default();
+    let lane = rank.lane(LaneIdentity::Stream {
+        device: 0,
+        stream: 7,
+    });
+    for (func, end) in [(0, 9_000), (1, 5_000)] {
+        rank.call(lane, FuncId(func), TimeNs(0), TimeNs(end));
+        rank.launch(lane, TimeNs(0), lane, TimeNs(0));
+    }
+    let trace = trace(rank);
+    let launches = trace.launches.iter().map(|it| it.lane.0);
+    assert_eq!(launches.collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]

@@ -307,6 +307,140 @@ fn a_file_of_jax_is_one_rank_with_its_devices() {
 }
 
 #[test]
+fn rows_of_jax_that_show_work_again_are_no_streams() {
+    let name = |kind: &str, tid: &str, name: &str| {
+        format!(r#"{{"ph":"M","name":"{kind}","pid":1{tid},"args":{{"name":"{name}"}}}}"#)
+    };
+    let call = |name: &str, tid: u32, ts: u32, dur: u32| {
+        format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":{tid},"ts":{ts},"dur":{dur}}}"#)
+    };
+    let events = [
+        name("process_name", "", "/device:GPU:0"),
+        name("thread_name", r#","tid":14"#, "Stream #14(Compute)"),
+        name("thread_name", r#","tid":15"#, "XLA Ops"),
+        call("while.3", 14, 0, 100),
+        call("fusion.2", 14, 50, 9),
+        call("while.3", 15, 0, 100),
+        call("fusion.2", 15, 50, 9),
+    ];
+    let trace = read(format!("[{}]", events.join(","))).unwrap();
+    let expected = [
+        "0.0 0 while 0-100000",
+        "0.1 0 fusion 50000-59000",
+        "0.2 0 while 0-100000",
+        "0.2 1 fusion 50000-59000",
+    ];
+    assert_eq!(call_lines(&trace), expected);
+}
+
+#[test]
+fn a_file_of_the_first_profiler_of_pytorch_is_one_rank() {
+    let event = |rest: &str| format!(r#"{{"args":{{}},{rest}}}"#);
+    let text = [
+        event(r#""name":"mm","ph":"X","ts":1,"dur":9,"tid":5,"pid":"CPU functions""#),
+        event(
+            r#""name":"mm","ph":"s","ts":1,"tid":5,"pid":"CPU functions","id":0,"cat":"cpu_to_cuda""#,
+        ),
+        event(r#""name":"gemm","ph":"X","ts":4,"dur":8,"tid":1,"pid":"CUDA functions""#),
+        event(
+            r#""name":"mm","ph":"f","ts":4,"tid":1,"pid":"CUDA functions","id":0,"cat":"cpu_to_cuda""#,
+        ),
+    ];
+    let trace = read(format!("[{}]", text.join(","))).unwrap();
+    assert_eq!(
+        call_lines(&trace),
+        ["0.0 0 mm 1000-10000", "0.1 0 gemm 4000-12000"]
+    );
+    let launch = trace.launches[0];
+    assert_eq!((launch.lane.0, launch.by.0), (1, 0));
+    let gpu = trace.metadata.iter().find(|it| it.key == "CUDA Device");
+    assert_eq!(gpu.unwrap().value, "1");
+}
+
+#[test]
+fn arguments_in_names_are_not_parts_of_functions() {
+    let call = |name: &str, ts: u32| {
+        format!(r#"{{"ph":"X","name":"{name}","pid":0,"tid":1,"ts":{ts},"dur":1}}"#)
+    };
+    let run = "<built-in method run_backward of torch._C._EngineBase object at";
+    let events = [
+        call(&format!("{run} 0x7f4f85497ec0>"), 1),
+        call(&format!("{run} 0x7f0000000000>"), 2),
+        call("aten::copy_, seq = 46174, op_id = 993406", 3),
+        call("aten::copy_", 4),
+        call("cudaMemsetAsync_v3020", 5),
+        call("all-reduce.2", 6),
+        call("foo.cold.1", 7),
+    ];
+    let trace = read(format!("[{}]", events.join(","))).unwrap();
+    let found: Vec<_> = trace.names.iter().map(|it| it.1.to_owned()).collect();
+    let expected = [
+        "<built-in method run_backward of torch._C._EngineBase object>",
+        "aten::copy_",
+        "cudaMemsetAsync",
+        "all-reduce",
+        "foo.cold.1",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(warnings(&trace), ["RankAssumed 1"]);
+}
+
+#[test]
+fn names_of_ends_tell_which_call_ends() {
+    let event = |ph: &str, name: &str, ts: u32| {
+        format!(
+            r#"{{"ph":"{ph}","name":"{name}","cat":"jobs","id":"1","pid":0,"tid":1,"ts":{ts}}}"#
+        )
+    };
+    let check = |events: &[(&str, &str, u32)], lines: &[&str], expected: &[&str]| {
+        let events = events.iter().map(|it| event(it.0, it.1, it.2));
+        let trace = read(format!("[{}]", events.collect::<Vec<_>>().join(","))).unwrap();
+        assert_eq!(call_lines(&trace), lines);
+        let warnings = warnings(&trace);
+        assert_eq!(warnings[..warnings.len() - 1], *expected);
+    };
+    // Asynchronous calls overlap.
+    let events = [
+        ("b", "outer", 0),
+        ("b", "load", 0),
+        ("e", "load", 3),
+        ("b", "store", 1),
+        ("e", "store", 4),
+        ("e", "save", 4),
+        ("e", "outer", 5),
+    ];
+    let lines = [
+        "0.0 0 outer 0-5000",
+        "0.0 1 load 0-3000",
+        "0.1 0 store 1000-4000",
+    ];
+    let expected = ["ExitWithoutEntry 1", "CallsOverlap 1"];
+    check(&events, &lines, &expected);
+    // Ends of calls that began before the recording end no other call.
+    let events = [
+        ("E", "read", 0),
+        ("B", "solve", 1),
+        ("B", "sweep", 3),
+        ("E", "read", 7),
+        ("E", "init", 8),
+        ("E", "sweep", 21),
+        ("E", "solve", 23),
+    ];
+    let lines = ["0.0 0 solve 1000-23000", "0.0 1 sweep 3000-21000"];
+    check(&events, &lines, &["ExitWithoutEntry 3"]);
+    // An end of a caller ends its callees.
+    let events = [
+        ("B", "solve", 1),
+        ("B", "sweep", 3),
+        ("E", "solve", 7),
+        ("E", "sweep", 9),
+    ];
+    let lines = ["0.0 0 solve 1000-7000", "0.0 1 sweep 3000-7000"];
+    let expected = ["ExitWithoutEntry 1", "MissingExit 1"];
+    check(&events, &lines, &expected);
+}
+
+#[test]
 fn the_limit_of_jax_is_reported() {
     let event = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":1},"#;
     for (num, is_reported) in [(1_000_000, 1), (1_000_001, 0)] {

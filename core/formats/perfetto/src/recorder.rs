@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use callgrove_model::{
-    CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, WarningKind, Warnings,
-    storable_text,
+    CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, RecordedName, WarningKind,
+    Warnings, storable_text,
 };
-use callgrove_source::EventPieces;
+use callgrove_source::{EventPieces, OpenAsyncs};
 
 use crate::clocks::{ClockStamp, TraceClocks};
 use crate::own::OwnFact;
@@ -82,9 +82,6 @@ impl TrackSample {
     }
 }
 
-/// The open slices of one asynchronous activity: function and beginning, outermost first.
-type OpenSlices = Vec<(u32, ClockStamp)>;
-
 /// Everything that was read.
 #[derive(Debug, Default)]
 pub(crate) struct TraceRecorder {
@@ -95,7 +92,7 @@ pub(crate) struct TraceRecorder {
     pub(crate) flows: Vec<TrackFlow>,
     pub(crate) messages: EventPieces<StatedMessage>,
     pub(crate) counters: EventPieces<TrackSample>,
-    pub(crate) asyncs: HashMap<(Option<i64>, u64, u64), OpenSlices>,
+    pub(crate) asyncs: HashMap<(Option<i64>, u64, u64), OpenAsyncs<ClockStamp>>,
     /// Command lines by process, from lists of processes.
     pub(crate) command_lines: BTreeMap<i64, String>,
     pub(crate) host: Option<String>,
@@ -111,13 +108,13 @@ pub(crate) struct TraceRecorder {
 }
 
 impl TraceRecorder {
-    /// Returns the function of a name. Bytes that are not UTF-8 are replaced and counted.
-    pub(crate) fn func(&mut self, name: &[u8]) -> u32 {
+    /// Returns the function of a recorded name. Bytes that are not UTF-8 are replaced and counted.
+    pub(crate) fn func(&mut self, name: &[u8], is_own: bool) -> u32 {
         let known = std::str::from_utf8(name).ok();
         let id = known.and_then(|name| self.names.get(name));
         let id = id.unwrap_or_else(|| {
             let name = text(name, &mut self.warnings);
-            self.names.intern(&name)
+            function(&mut self.names, &name, is_own)
         });
         index_of(id)
     }
@@ -170,6 +167,15 @@ impl TraceRecorder {
         let place = || format!("packet at byte {offset}: {reason}");
         self.warnings.count(WarningKind::BadRow, None, place);
     }
+}
+
+/// Returns the function of a recorded name, without the arguments of the call. Callgrove writes the names of functions,
+/// of which nothing is removed.
+pub(crate) fn function(names: &mut NameTable<FuncId>, name: &str, is_own: bool) -> FuncId {
+    if is_own {
+        return names.intern(name);
+    }
+    names.intern(&RecordedName::parse(name).function)
 }
 
 /// Returns the index of a function, below that of [`END`].

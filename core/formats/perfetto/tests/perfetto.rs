@@ -382,6 +382,75 @@ fn older_events_have_phases_and_times_in_microseconds() {
 }
 
 #[test]
+fn names_of_asynchronous_ends_tell_which_slice_ends() {
+    let mut trace = Message::default();
+    trace.process(1, 7, "Rank 0").thread((2, 1), (7, 7), "");
+    for (phase, time_ns, name) in [
+        (b'b', 1_000, "load"),
+        (b'b', 2_000, "store"),
+        (b'e', 3_000, "save"),
+        (b'e', 3_000, "load"),
+        (b'e', 9_000, "store"),
+    ] {
+        trace.event((0, 2, time_ns), |event| {
+            event.data(23, name).message(6, |legacy| {
+                legacy.number(2, phase.into()).number(6, 1);
+            });
+        });
+    }
+    let trace = read(&trace.bytes).unwrap();
+    let expected = ["0.0 0 load 1000-3000", "0.1 0 store 2000-9000"];
+    assert_eq!(call_lines(&trace), expected);
+    assert_eq!(trace.warnings.total(WarningKind::ExitWithoutEntry), 1);
+}
+
+#[test]
+fn arguments_in_names_are_not_parts_of_functions() {
+    let mut trace = Message::default();
+    trace.process(1, 7, "Rank 0").thread((2, 1), (7, 7), "");
+    for (time_ns, name) in [
+        (1_000, "aten::mm, seq = 3"),
+        (2_000, "aten::mm, seq = 4"),
+        (3_000, "f<3>(int)"),
+    ] {
+        trace.event((BEGIN, 2, time_ns), |event| {
+            event.data(23, name);
+        });
+        trace.event((END, 2, time_ns + 500), |_| {});
+    }
+    let trace = read(&trace.bytes).unwrap();
+    let names: Vec<_> = trace.names.iter().map(|it| it.1.to_owned()).collect();
+    assert_eq!(names, ["aten::mm", "f<3>(int)"]);
+}
+
+#[test]
+fn joined_files_with_equal_ids_of_tracks_are_reported() {
+    let file = |pid: u64| {
+        let mut trace = Message::default();
+        trace
+            .process(1, pid, "solver")
+            .thread((2, 1), (pid, pid), "main");
+        // A tracer repeats its descriptors.
+        trace
+            .process(1, pid, "solver")
+            .thread((2, 1), (pid, pid), "main");
+        trace.event((BEGIN, 2, 1_000), |event| {
+            event.data(23, "f");
+        });
+        trace.event((END, 2, 1_500), |_| {});
+        trace.bytes
+    };
+    let count = |bytes: &[u8]| {
+        read(bytes)
+            .unwrap()
+            .warnings
+            .total(WarningKind::TracksShared)
+    };
+    assert_eq!(count(&file(7)), 0);
+    assert_eq!(count(&[file(7), file(8)].concat()), 2, "process and thread");
+}
+
+#[test]
 fn older_slices_that_end_before_they_begin_or_never_are_counted_as_such() {
     let mut trace = Message::default();
     trace.process(1, 7, "Rank 0").thread((2, 1), (7, 7), "");

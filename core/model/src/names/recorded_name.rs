@@ -40,6 +40,14 @@ pub struct RecordedName<'a> {
 }
 
 impl<'a> RecordedName<'a> {
+    /// Returns a name of which nothing is removed.
+    pub fn whole(recorded: &'a str) -> Self {
+        Self {
+            function: Cow::Borrowed(recorded),
+            arguments: None,
+        }
+    }
+
     /// Splits a recorded name. Splitting the resulting name again changes nothing. Cost: O(length), without a copy of a
     /// name that has no addresses; readers split each distinct name once.
     pub fn parse(recorded: &'a str) -> Self {

@@ -367,6 +367,13 @@ impl fmt::Display for RunIdentity {
             (more, _) => write!(f, " on {more} hosts")?,
         }
         match (self.start(), self.is_weak()) {
+            (Some(start), _) if !start.has_date() => {
+                write!(
+                    f,
+                    ", first event at {} of a clock without a date",
+                    start.since(TimeNs(0))
+                )
+            }
             (Some(start), false) => write!(f, ", started {} UTC", start.utc()),
             (Some(start), true) => {
                 write!(f, ", first event {} UTC (without metadata)", start.utc())

@@ -161,6 +161,10 @@ impl fmt::Display for Process {
         } else {
             "first seen"
         };
+        if !self.start.has_date() {
+            let since_start = self.start.since(TimeNs(0));
+            return write!(f, " {what} at {since_start} of a clock without a date");
+        }
         let millis = self.start.as_us().div_euclid(1_000).rem_euclid(1_000);
         write!(f, " {what} {}.{millis:03} UTC", self.start.utc())
     }

@@ -58,6 +58,14 @@ impl TimeNs {
         self.0.div_euclid(NANOS_PER_MICRO)
     }
 
+    /// Returns whether the time has a date. Earlier times than that of any trace are those of a clock that counts from
+    /// the start of a machine or a program.
+    pub const fn has_date(self) -> bool {
+        /// 1 January 1990: no machine runs for twenty years, and no format that is read is older.
+        const FIRST_DATE: TimeNs = TimeNs(631_152_000_000_000_000);
+        self.0 >= FIRST_DATE.0
+    }
+
     /// Returns date and time of day in UTC, to the second: `2026-11-04 10:11:12`.
     pub fn utc(self) -> String {
         let seconds = self.0.div_euclid(1_000_000_000);
@@ -211,6 +219,14 @@ mod tests {
         ] {
             assert_eq!(TimeNs(second * 1_000_000_000).utc(), shown);
         }
+    }
+
+    #[test]
+    fn clocks_that_count_from_a_start_have_no_dates() {
+        assert!(!TimeNs(-1).has_date());
+        // Ten years of uptime.
+        assert!(!TimeNs(315_360_000_000_000_000).has_date());
+        assert!(TimeNs(951_782_399_000_000_000).has_date());
     }
 
     #[test]

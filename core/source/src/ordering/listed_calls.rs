@@ -10,15 +10,22 @@ pub struct ListedCalls {
     pub(super) ends: Vec<CallEnd>,
     /// All, if there are complete calls.
     pub(super) mixed: Option<Vec<LaneCall>>,
+    /// True if the ends of complete calls were stated as times, and not as durations that are rounded apart.
+    pub(super) are_ends_exact: bool,
 }
 
 /// The beginning or the end of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallEnd {
     pub(super) time: TimeNs,
-    /// The function that begins; meaningless for an end.
+    /// The function that begins, or that the end names, or [`CallEnd::UNNAMED`].
     pub(super) func: FuncId,
     pub(super) is_begin: bool,
+}
+
+impl CallEnd {
+    /// In place of the function of an end that names none: it ends the innermost call.
+    pub(super) const UNNAMED: FuncId = FuncId(u32::MAX);
 }
 
 /// A call, or one end of it.
@@ -37,7 +44,7 @@ pub(super) enum CallExtent {
     Until(TimeNs),
     /// The call begins; its end is another event.
     Begin,
-    /// The innermost call that began ends.
+    /// A call that began ends: the innermost one of the function that the end names, or of all.
     End,
 }
 
@@ -63,6 +70,20 @@ impl LaneCall {
             Self::ENDS => CallExtent::End,
             end => CallExtent::Until(end),
         }
+    }
+
+    /// Returns the event if it is only the beginning or the end of a call.
+    pub(super) fn as_end(&self) -> Option<CallEnd> {
+        let is_begin = match self.extent() {
+            CallExtent::Until(_) => return None,
+            CallExtent::Begin => true,
+            CallExtent::End => false,
+        };
+        Some(CallEnd {
+            time: self.time,
+            func: self.func,
+            is_begin,
+        })
     }
 }
 
@@ -92,14 +113,21 @@ impl ListedCalls {
             let (time, func) = end(event)?;
             Some(CallEnd {
                 time,
-                func: func.unwrap_or(FuncId(0)),
+                func: func.unwrap_or(CallEnd::UNNAMED),
                 is_begin: func.is_some(),
             })
         });
         Self {
             ends: ends.collect(),
             mixed: None,
+            are_ends_exact: false,
         }
+    }
+
+    /// States that the ends of complete calls are not rounded apart from their beginnings: a short overlap is no error
+    /// of rounding.
+    pub fn set_ends_exact(&mut self) {
+        self.are_ends_exact = true;
     }
 
     /// Returns the number of calls, or of their ends where these are events of their own.
@@ -128,9 +156,16 @@ impl ListedCalls {
 
     /// Adds the end of the innermost call that has begun.
     pub fn end(&mut self, time: TimeNs) {
+        self.end_of(CallEnd::UNNAMED, time);
+    }
+
+    /// Adds the end of the innermost call of a function. Calls in it that are still open end with it. An end of a
+    /// function without an open call is left out and counted; but if no end of the lane names a function that began,
+    /// the names mean something else, and each ends the innermost call.
+    pub fn end_of(&mut self, func: FuncId, time: TimeNs) {
         self.push(CallEnd {
             time,
-            func: FuncId(0),
+            func,
             is_begin: false,
         });
     }
@@ -148,6 +183,7 @@ impl ListedCalls {
             *self = other;
             return;
         }
+        self.are_ends_exact &= other.are_ends_exact;
         match (&mut self.mixed, other.mixed) {
             (None, None) => self.ends.extend(other.ends),
             (Some(own), None) => own.extend(other.ends.into_iter().map(LaneCall::from)),
@@ -171,7 +207,7 @@ impl ListedCalls {
 
     /// Returns the list as one that may have complete calls.
     fn mixed(&mut self) -> &mut Vec<LaneCall> {
-        let Self { ends, mixed } = self;
+        let Self { ends, mixed, .. } = self;
         mixed.get_or_insert_with(|| {
             let ends = std::mem::take(ends).into_iter();
             ends.map(LaneCall::from).collect()

@@ -8,7 +8,9 @@ mod call_order;
 mod event_pieces;
 mod followers;
 mod listed_calls;
+mod named_ends;
 mod nesting;
+mod open_asyncs;
 mod part;
 mod rank_events;
 mod rank_steps;
@@ -17,6 +19,7 @@ mod stream;
 
 pub use event_pieces::EventPieces;
 pub use listed_calls::ListedCalls;
+pub use open_asyncs::OpenAsyncs;
 pub use part::{OpenDecoder, decoded_file};
 pub use rank_events::{LaneIdentity, LaneNumber, RankEvents};
 pub use row_counts::RowCounts;

@@ -1,8 +1,9 @@
 //! The calls of a lane as entries and exits, properly nested.
 //!
 //! Calls of real files overlap: by rounding, because a GPU runs several kernels of a stream at once, or because an
-//! annotation is not on the thread that it names. A call that reaches beyond another by at most [`TOLERANCE`] is cut;
-//! others move to a lane of their own.
+//! annotation is not on the thread that it names. A call that reaches beyond another by at most [`TOLERANCE`] is cut
+//! where durations are rounded; others move to a lane of their own. Work on a stream of a GPU calls nothing, so there a call that is in another one
+//! overlaps it, too: both keep their times.
 
 use callgrove_model::{
     DurationNs, FuncEvent, FuncEventKind, FuncId, RankId, TimeNs, WarningKind, Warnings,
@@ -11,15 +12,26 @@ use callgrove_model::{
 use super::call_order::{Call, ListOrder};
 use super::followers::Followers;
 use super::listed_calls::{CallEnd, CallExtent, LaneCall, ListedCalls};
+use super::named_ends::{OpenFunctions, count_ended, ends_name_functions, ends_of_innermost};
 
 /// Maximum overlap that counts as rounding: files state times in whole microseconds, or round begin and end separately.
 const TOLERANCE: DurationNs = DurationNs::from_us(1);
 /// Maximum number of lanes for calls that overlap. Those beyond it are left out and counted.
 const MAX_LANES: usize = 256;
 
+/// The relation of calls of a lane whose times are in those of another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Nesting {
+    /// They are its callees, as on a thread.
+    Callees,
+    /// None: they run at the same time, as on a stream of a GPU.
+    Concurrent,
+}
+
 /// A lane that is being built.
-#[derive(Default)]
 struct Nested {
+    /// Maximum overlap that counts as rounding.
+    tolerance: DurationNs,
     events: Vec<FuncEvent>,
     /// The open calls, outermost first.
     open: Vec<OpenCall>,
@@ -36,12 +48,26 @@ struct OpenCall {
 /// others. The rows of the events are zero. Cost: O(n log n), times the number of calls that overlap at once.
 pub(super) fn nest(
     calls: ListedCalls,
+    nesting: Nesting,
     rank: RankId,
     warnings: &mut Warnings,
 ) -> Vec<Vec<FuncEvent>> {
-    let ListedCalls { ends, mixed } = calls;
-    let Some(calls) = mixed else {
-        return vec![nest_ends(ends, rank, warnings)];
+    let ListedCalls {
+        ends,
+        mixed,
+        are_ends_exact,
+    } = calls;
+    let tolerance = if are_ends_exact {
+        DurationNs(0)
+    } else {
+        TOLERANCE
+    };
+    let calls = match mixed {
+        Some(calls) => calls,
+        None if nesting == Nesting::Callees || !has_depth(&ends) => {
+            return vec![nest_ends(ends, rank, warnings)];
+        }
+        None => ends.into_iter().map(LaneCall::from).collect(),
     };
     let mut calls = complete(calls, rank, warnings);
     let order = ListOrder::of(&calls);
@@ -50,19 +76,20 @@ pub(super) fn nest(
         ListOrder::CallerFirst => Followers::of(&calls),
         ListOrder::CalleeFirst => Followers::default(),
     };
-    let mut lanes = vec![Nested::default()];
+    let mut lanes = vec![Nested::new(tolerance)];
     lanes[0].events.reserve(2 * calls.len());
     for call in calls {
         let place = |at: TimeNs| move || format!("at {} ns", at.0);
         let mut lane = 0;
         let fit = loop {
-            match lanes
-                .get_mut(lane)
-                .map(|it| it.fit(call, order, &followers))
-            {
+            let fit = lanes.get_mut(lane).map(|it| match nesting {
+                Nesting::Callees => it.fit(call, order, &followers),
+                Nesting::Concurrent => it.fit_after(call),
+            });
+            match fit {
                 Some(Fit::Overlaps) => lane += 1,
                 Some(fit) => break Some(fit),
-                None if lane < MAX_LANES => lanes.push(Nested::default()),
+                None if lane < MAX_LANES => lanes.push(Nested::new(tolerance)),
                 None => break None,
             }
         };
@@ -91,6 +118,9 @@ fn nest_ends(mut events: Vec<CallEnd>, rank: RankId, warnings: &mut Warnings) ->
     if !events.is_sorted_by_key(|it| it.time) {
         events.sort_by_key(|it| it.time);
     }
+    if ends_name_functions(events.iter().copied()) {
+        events = ends_of_innermost(events, rank, warnings);
+    }
     let mut open = Vec::new();
     // Both take 16 bytes, so the memory of the list is used.
     let nested = events.into_iter().filter_map(|it| {
@@ -109,10 +139,19 @@ fn nest_ends(mut events: Vec<CallEnd>, rank: RankId, warnings: &mut Warnings) ->
     nested.collect()
 }
 
+/// Returns whether calls begin before the call before them ends.
+fn has_depth(events: &[CallEnd]) -> bool {
+    let mut begins = events.iter().map(|it| it.is_begin);
+    let mut is_open = false;
+    !events.is_sorted_by_key(|it| it.time)
+        || begins.any(|is_begin| std::mem::replace(&mut is_open, is_begin) && is_begin)
+}
+
 /// Returns complete calls, with the ends of those that had events of their own.
 fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec<Call> {
     let has_ends = |it: &LaneCall| !matches!(it.extent(), CallExtent::Until(_));
     let needs_pairs = events.iter().any(has_ends);
+    let are_named = ends_name_functions(events.iter().filter_map(LaneCall::as_end));
     let mut ends = Vec::new();
     // Both take 24 bytes, so the memory of the list is used.
     let calls = events.into_iter().zip(0..).filter_map(|(event, order)| {
@@ -120,7 +159,12 @@ fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec
             CallExtent::Until(end) => end,
             CallExtent::Begin => Call::NO_END,
             CallExtent::End => {
-                ends.push((event.time, order));
+                let func = if are_named {
+                    event.func
+                } else {
+                    CallEnd::UNNAMED
+                };
+                ends.push((event.time, order, func));
                 return None;
             }
         };
@@ -139,23 +183,29 @@ fn complete(events: Vec<LaneCall>, rank: RankId, warnings: &mut Warnings) -> Vec
 }
 
 /// Sets the ends of calls without an end to those of the events that end them.
-fn pair(calls: &mut [Call], mut ends: Vec<(TimeNs, u32)>, rank: RankId, warnings: &mut Warnings) {
-    ends.sort_unstable();
+fn pair(
+    calls: &mut [Call],
+    mut ends: Vec<(TimeNs, u32, FuncId)>,
+    rank: RankId,
+    warnings: &mut Warnings,
+) {
+    ends.sort_unstable_by_key(|it| (it.0, it.1));
     let begun = (0..calls.len()).filter(|&it| calls[it].end == Call::NO_END);
     let mut begun: Vec<usize> = begun.collect();
     begun.sort_unstable_by_key(|&it| (calls[it].start, calls[it].order));
     let mut begun = begun.into_iter().peekable();
     let mut open: Vec<usize> = Vec::new();
-    for (time, order) in ends {
+    let mut functions = OpenFunctions::default();
+    for (time, order, func) in ends {
         while let Some(it) = begun.next_if(|&it| (calls[it].start, calls[it].order) < (time, order))
         {
             open.push(it);
+            functions.begin(calls[it].func);
         }
-        match open.pop() {
-            Some(it) => calls[it].end = time,
-            None => warnings.count(WarningKind::ExitWithoutEntry, Some(rank), || {
-                format!("at {} ns", time.0)
-            }),
+        let num_ended = functions.end(func);
+        count_ended(num_ended, (rank, time), warnings);
+        for it in open.drain(open.len() - num_ended..) {
+            calls[it].end = time;
         }
     }
 }
@@ -170,6 +220,14 @@ enum Fit {
 }
 
 impl Nested {
+    fn new(tolerance: DurationNs) -> Self {
+        Self {
+            tolerance,
+            events: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
     /// Adds a call if it fits.
     fn fit(&mut self, mut call: Call, list: ListOrder, followers: &Followers) -> Fit {
         let num_callers = self.num_callers(&call, list, followers);
@@ -188,7 +246,7 @@ impl Nested {
                 break;
             }
             let (overlap, overrun) = (until.since(call.start), call.end.since(until));
-            if overlap.min(overrun) > TOLERANCE {
+            if overlap.min(overrun) > self.tolerance {
                 return Fit::Overlaps;
             }
             fit = Fit::Cut;
@@ -199,15 +257,37 @@ impl Nested {
             }
         }
         is_open |= call.end == Call::NO_END;
+        self.enter(&call, !is_open);
+        fit
+    }
+
+    /// Adds a call if no other call is open.
+    fn fit_after(&mut self, call: Call) -> Fit {
+        let mut fit = Fit::Nests;
+        if let Some(&OpenCall { until, .. }) = self.open.last() {
+            if until > call.start {
+                let is_rounded = until.since(call.start) <= self.tolerance && call.end > until;
+                if !is_rounded {
+                    return Fit::Overlaps;
+                }
+                fit = Fit::Cut;
+            }
+            self.leave(call.start);
+        }
+        self.enter(&call, call.end != Call::NO_END);
+        fit
+    }
+
+    /// Begins a call.
+    fn enter(&mut self, call: &Call, has_exit: bool) {
         self.events
             .push(event(FuncEventKind::Entry, call.func, call.start));
         self.open.push(OpenCall {
             until: call.end,
-            has_exit: !is_open,
+            has_exit,
             func: call.func,
             order: call.order,
         });
-        fit
     }
 
     /// Returns the number of open calls that a call is in, if it does not reach beyond them.

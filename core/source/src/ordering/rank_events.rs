@@ -115,6 +115,12 @@ impl RankEvents {
         self.lanes[lane.0].calls.call(func, start, end);
     }
 
+    /// States that the ends of the complete calls of a lane are not rounded apart from their beginnings, so that a short
+    /// overlap is no error of rounding.
+    pub fn set_ends_exact(&mut self, lane: LaneNumber) {
+        self.lanes[lane.0].calls.set_ends_exact();
+    }
+
     /// Adds the beginning of a call. Those of a lane are paired with ends by time, and at equal times in the order in
     /// which they were added.
     pub fn begin(&mut self, lane: LaneNumber, func: FuncId, time: TimeNs) {

@@ -1,14 +1,14 @@
 //! The steps of a rank: its events in order of time, cut after a fixed number of them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use callgrove_model::{
     CollectiveEvent, DeviceWaitEvent, FuncEvent, FuncEventKind, LaunchEvent, Metadata, ProgramId,
     RankId, SizeEvent, StepBatch, StepId, ThreadId, TimeNs, Warnings,
 };
 
-use super::nesting::nest;
+use super::nesting::{Nesting, nest};
 use super::rank_events::{LaneEvents, LaneIdentity, LaneNumber, MessagePoint, RankEvents};
 
 /// Number of function events in a step. It is fixed, so that the labels of executions do not change.
@@ -116,7 +116,11 @@ impl RankSteps {
     }
 
     fn add(&mut self, lane: LaneEvents, warnings: &mut Warnings) {
-        let calls = nest(lane.calls, self.rank, warnings);
+        let nesting = match lane.key {
+            LaneIdentity::Stream { .. } => Nesting::Concurrent,
+            LaneIdentity::Thread(_) | LaneIdentity::Track(_) => Nesting::Callees,
+        };
+        let calls = nest(lane.calls, nesting, self.rank, warnings);
         let mut collectives = by_lane(lane.collectives, &calls, |it| it.0);
         let mut launches = by_lane(lane.launches, &calls, |it| it.0);
         let mut sizes = by_lane(lane.sizes, &calls, |it| it.0);
@@ -222,7 +226,7 @@ impl RankSteps {
     /// order of lane, and the time of the last event.
     fn advance(&mut self) -> (Vec<(usize, usize)>, TimeNs) {
         let (mut num, mut last) = (0, TimeNs(i64::MIN));
-        let mut firsts = std::collections::BTreeMap::new();
+        let mut firsts = BTreeMap::new();
         while num < STEP_EVENTS
             && let Some(Reverse((_, index))) = self.order.pop()
         {
@@ -303,7 +307,7 @@ impl LanePoints {
 }
 
 /// Returns the facts about calls, distributed to the lanes of the calls. A call that overlaps others is on a lane of
-/// its own, and so are the facts with its time.
+/// its own, and so are the facts with its time; those of calls that begin together are distributed in their order.
 fn by_lane<T>(
     points: Vec<T>,
     lanes: &[Vec<FuncEvent>],
@@ -322,10 +326,16 @@ fn by_lane<T>(
         same.into_iter()
             .any(|event| event.kind() == FuncEventKind::Entry)
     };
+    let mut num_at: BTreeMap<TimeNs, usize> = BTreeMap::new();
     for point in points {
-        let mut lanes = lanes.iter();
-        let lane = lanes.position(|events| begins_at(events, time(&point)));
-        by_lane[lane.unwrap_or(0)].push(point);
+        let time = time(&point);
+        let num = num_at.entry(time).or_default();
+        let has_call = |lane: &usize| begins_at(&lanes[*lane], time);
+        let mut with_call = (0..lanes.len()).filter(has_call);
+        let first = with_call.next().unwrap_or(0);
+        let lane = num.checked_sub(1).and_then(|it| with_call.nth(it));
+        *num += 1;
+        by_lane[lane.unwrap_or(first)].push(point);
     }
     by_lane
 }

@@ -1,12 +1,12 @@
 //! The ranks of a file with their lanes, made of its rows.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{CommKind, Property, RankId, WarningKind};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
-use super::ranks::{AssignedRanks, TraceWriter, jax_devices};
+use super::ranks::{AssignedRanks, CUDA, TraceWriter, jax_devices, jax_summaries};
 use crate::events::{
     ChromeCallKind, FileFacts, PartnerMessage, UNSTATED_COMMUNICATOR, UNSTATED_EXCHANGE,
 };
@@ -33,6 +33,8 @@ pub(crate) struct ChromeAssembly {
     ranks: AssignedRanks,
     /// The GPUs among the processes of JAX.
     devices: BTreeMap<RowName, u64>,
+    /// The rows of JAX that show the work of streams in other ways.
+    summaries: BTreeSet<RowPlace>,
     pub(crate) events: BTreeMap<RankId, RankEvents>,
     /// The lane of each row that has calls.
     pub(crate) lanes: Vec<Option<(RankId, LaneNumber)>>,
@@ -62,15 +64,16 @@ pub(crate) fn assemble(
             )
         });
     }
-    let devices = match ranks.writer {
-        TraceWriter::Jax => jax_devices(&recorder),
-        TraceWriter::Kineto | TraceWriter::Other => BTreeMap::new(),
+    let (devices, summaries) = match ranks.writer {
+        TraceWriter::Jax => (jax_devices(&recorder), jax_summaries(&recorder)),
+        TraceWriter::Kineto | TraceWriter::Autograd | TraceWriter::Other => Default::default(),
     };
     let mut assembly = ChromeAssembly {
         recorder,
         facts,
         ranks,
         devices,
+        summaries,
         events: BTreeMap::new(),
         lanes: Vec::new(),
         mains: BTreeMap::new(),
@@ -100,6 +103,9 @@ fn add_async_calls(recorder: &mut EventRecorder, file: &str) {
     let joined = AsyncCalls::of(points);
     for (row, call) in joined.calls {
         recorder.rows.push(row, &call);
+        if let Some(calls) = recorder.rows.calls_mut(row) {
+            calls.set_ends_exact();
+        }
     }
     for (kind, (time_ns, num)) in [
         (WarningKind::ExitWithoutEntry, joined.without_begin),
@@ -152,6 +158,15 @@ impl ChromeAssembly {
         };
         match (self.ranks.writer, kind) {
             (TraceWriter::Other, _) => on_thread,
+            (TraceWriter::Autograd, _) => {
+                match (self.recorder.rows.is_named(process, CUDA), stream) {
+                    // The thread is the number of the GPU; streams are not stated.
+                    (true, Some(device)) => LaneIdentity::Stream { device, stream: 0 },
+                    (true, None) => track,
+                    (false, _) => on_thread,
+                }
+            }
+            (TraceWriter::Jax, _) if self.summaries.contains(&row.place) => track,
             (TraceWriter::Jax, _) => match (self.devices.get(&process), stream) {
                 (Some(&device), Some(stream)) => LaneIdentity::Stream { device, stream },
                 (Some(_), None) => track,
@@ -274,6 +289,7 @@ impl ChromeAssembly {
         let base_ns = self.facts.base_ns;
         let mut launches = std::mem::take(&mut self.recorder.launches);
         if !launches.are_stated() {
+            let is_autograd = self.ranks.writer == TraceWriter::Autograd;
             let rows = &self.recorder.rows;
             let row_of = |point: &crate::recorder::FlowPoint| {
                 let kind = if point.is_start() {
@@ -281,7 +297,11 @@ impl ChromeAssembly {
                 } else {
                     ChromeCallKind::Device
                 };
-                rows.find(point.place, kind)
+                let row = rows.find(point.place, kind);
+                row.or_else(|| {
+                    rows.find(point.place, ChromeCallKind::Host)
+                        .filter(|_| is_autograd)
+                })
             };
             launches.calls.clear();
             launches.add_flows(&self.recorder.launch_flows, row_of);

@@ -6,7 +6,7 @@ use callgrove_model::RankId;
 use callgrove_source::rank_in_text;
 
 use crate::events::FileFacts;
-use crate::recorder::{EventRecorder, RowName};
+use crate::recorder::{EventRecorder, RowName, RowPlace};
 
 /// The program that wrote a file, which determines the meaning of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub(crate) enum TraceWriter {
     Kineto,
     /// JAX: one rank, whose processes are the host and its GPUs.
     Jax,
+    /// The profiler of PyTorch before Kineto: one rank, whose processes are the CPU and all GPUs.
+    Autograd,
     /// Others: each process with calls is a rank.
     Other,
 }
@@ -32,6 +34,13 @@ pub(crate) struct AssignedRanks {
 const JAX_PROCESSES: [&str; 2] = ["/host:", DEVICE_PROCESS];
 /// Prefix of the names that JAX gives to GPUs and TPUs.
 const DEVICE_PROCESS: &str = "/device:";
+/// Prefix of the names that JAX gives to the rows of streams. Other rows of a GPU show the same work by modules,
+/// operations or lines of source, and may nest.
+const JAX_STREAM: &str = "Stream";
+/// The name of the process of operations on the CPU, by PyTorch before Kineto.
+const CPU: &str = "CPU functions";
+/// The name of the process of kernels, by PyTorch before Kineto.
+pub(crate) const CUDA: &str = "CUDA functions";
 
 impl AssignedRanks {
     /// Returns the ranks of the processes with calls. `assumed` is that of a file of one process that states none.
@@ -52,6 +61,8 @@ impl AssignedRanks {
             TraceWriter::Kineto
         } else if names.values().any(is_jax) {
             TraceWriter::Jax
+        } else if names.values().any(|it| [CPU, CUDA].contains(&it.as_str())) {
+            TraceWriter::Autograd
         } else {
             TraceWriter::Other
         };
@@ -90,6 +101,15 @@ pub(crate) fn jax_devices(recorder: &EventRecorder) -> BTreeMap<RowName, u64> {
         .map(|(process, _)| *process)
         .collect();
     devices.into_iter().zip(0..).collect()
+}
+
+/// Returns the rows of GPUs that JAX does not name as streams.
+pub(crate) fn jax_summaries(recorder: &EventRecorder) -> BTreeSet<RowPlace> {
+    let names = recorder.thread_names.iter();
+    let summaries = names.filter(|(_, name)| !name.starts_with(JAX_STREAM));
+    let devices = jax_devices(recorder);
+    let is_on_device = |place: &RowPlace| devices.contains_key(&recorder.rows.names(*place).0);
+    summaries.map(|it| it.0).filter(is_on_device).collect()
 }
 
 /// Returns the rank of each process, and whether they are assumed: the ranks in their names if all have one, else their

@@ -76,7 +76,7 @@ impl ChromeCallKind {
 
 /// Returns whether a category is that of flows from launches to work on GPUs.
 pub(crate) fn is_launch_flow(category: &[u8]) -> bool {
-    matches!(category, b"ac2g" | b"async_gpu")
+    matches!(category, b"ac2g" | b"async_gpu" | b"cpu_to_cuda")
 }
 
 #[cfg(test)]

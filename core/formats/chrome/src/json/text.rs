@@ -70,14 +70,20 @@ fn unescaped(text: &str) -> (String, bool) {
             Some('u') => {
                 let (character, length) = unicode(rest);
                 is_irregular |= character.is_none();
-                out.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
+                if length == 0 {
+                    out.push_str("\\u");
+                } else {
+                    out.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
+                }
                 rest = rest.get(length..).unwrap_or_default();
             }
-            Some(other) => {
-                is_irregular |= !matches!(other, '"' | '\\' | '/');
-                out.push(other);
+            Some(other @ ('"' | '\\' | '/')) => out.push(other),
+            // The writer did not escape its backslash, as in `torch\cuda`.
+            other => {
+                is_irregular = true;
+                out.push('\\');
+                out.extend(other);
             }
-            None => is_irregular = true,
         }
     }
     out.push_str(rest);
@@ -128,7 +134,8 @@ mod tests {
         check(b"a\xffb", "a\u{FFFD}b", true);
         check(br"\ud83d!", "\u{FFFD}!", true);
         check(br"\ud83d\u0041", "\u{FFFD}A", true);
-        check(br"\u12", "\u{FFFD}12", true);
-        check(br"\q", "q", true);
+        check(br"\u12", r"\u12", true);
+        check(br"torch\cuda", r"torch\cuda", true);
+        check(br"a\", r"a\", true);
     }
 }

@@ -1,6 +1,9 @@
 //! Asynchronous calls, whose beginnings and ends are joined by an id.
 
+use std::collections::HashSet;
+
 use callgrove_model::FuncId;
+use callgrove_source::OpenAsyncs;
 
 use super::rows::{RowCall, RowNumber};
 
@@ -13,7 +16,8 @@ pub(crate) struct AsyncPoint {
     pub(crate) time_ns: i64,
     /// The place in the file, which decides the order of equal times.
     pub(crate) order: u64,
-    /// The function that begins, or `None` for an end.
+    pub(crate) is_begin: bool,
+    /// The function that begins, or that the end names.
     pub(crate) func: Option<FuncId>,
 }
 
@@ -28,11 +32,20 @@ pub(crate) struct AsyncCalls {
 }
 
 impl AsyncCalls {
-    /// Joins beginnings and ends: those of an id nest. Cost: O(n log n).
+    /// Joins beginnings and ends by id and function. Ends without a name are those of the innermost calls of their id.
+    /// The same holds for all ends of a row of which none names a function that began. Cost: O(n log n).
     pub(crate) fn of(mut points: Vec<AsyncPoint>) -> Self {
         points.sort_unstable();
         let mut joined = Self::default();
-        for of_row in points.chunk_by(|a, b| a.row == b.row) {
+        for of_row in points.chunk_by_mut(|a, b| a.row == b.row) {
+            let begun = of_row.iter().filter(|it| it.is_begin);
+            let begun: HashSet<_> = begun.filter_map(|it| it.func).collect();
+            let is_known = |it: &&AsyncPoint| it.func.is_some_and(|func| begun.contains(&func));
+            let mut ends = of_row.iter().filter(|it| !it.is_begin);
+            if !ends.any(|it| is_known(&it)) {
+                let ends = of_row.iter_mut().filter(|it| !it.is_begin);
+                ends.for_each(|it| it.func = None);
+            }
             let last_ns = of_row.iter().map(|it| it.time_ns).max();
             for of_id in of_row.chunk_by(|a, b| a.id == b.id) {
                 joined.join(of_id, last_ns.unwrap_or_default());
@@ -42,31 +55,35 @@ impl AsyncCalls {
     }
 
     fn join(&mut self, points: &[AsyncPoint], last_ns: i64) {
-        let mut open: Vec<(RowNumber, i64, FuncId)> = Vec::new();
-        let mut close = |(row, start_ns, func), end_ns| {
-            let call = RowCall {
-                start_ns,
-                end_ns,
-                func,
-            };
-            self.calls.push((row, call));
-        };
+        let mut open = OpenAsyncs::default();
         let count = |counted: &mut (Option<i64>, u64), time_ns| {
             counted.0 = counted.0.or(Some(time_ns));
             counted.1 += 1;
         };
         for point in points {
-            match point.func {
-                Some(func) => open.push((point.row, point.time_ns, func)),
-                None => match open.pop() {
-                    Some(call) => close(call, point.time_ns),
-                    None => count(&mut self.without_begin, point.time_ns),
+            let time_ns = point.time_ns;
+            match (point.is_begin, point.func) {
+                (true, Some(func)) => open.begin(func, (point.row, time_ns)),
+                (true, None) => {}
+                (false, func) => match open.end(func) {
+                    Some(call) => self.calls.push(ended(call, time_ns)),
+                    None => count(&mut self.without_begin, time_ns),
                 },
             }
         }
-        for call in open {
-            count(&mut self.without_end, call.1);
-            close(call, last_ns);
+        for call in open.into_open() {
+            let (_, (_, start_ns)) = call;
+            count(&mut self.without_end, start_ns);
+            self.calls.push(ended(call, last_ns));
         }
     }
+}
+
+fn ended((func, (row, start_ns)): (FuncId, (RowNumber, i64)), end_ns: i64) -> (RowNumber, RowCall) {
+    let call = RowCall {
+        start_ns,
+        end_ns,
+        func,
+    };
+    (row, call)
 }

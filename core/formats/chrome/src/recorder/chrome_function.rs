@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use callgrove_model::{FuncId, HostWait, MAX_NAME_BYTES, NameTable, storable_text};
+use callgrove_model::{FuncId, HostWait, MAX_NAME_BYTES, NameTable, RecordedName, storable_text};
 
 use super::collectives::{CollectiveClass, is_message_call};
 use crate::json::JsonText;
@@ -39,8 +39,8 @@ pub(super) struct ReadName {
 }
 
 impl ChromeFunction {
-    /// Reads a name, and adds it to `names`. In a file of Callgrove, the numbers of iterations are parts of their
-    /// names.
+    /// Reads a name, and adds it to `names` without the arguments of the call. A file of Callgrove has the names of
+    /// functions, of which nothing is removed.
     pub(super) fn read(
         name: JsonText<'_>,
         names: &mut NameTable<FuncId>,
@@ -53,13 +53,16 @@ impl ChromeFunction {
         } else {
             decoded.text
         };
-        let step = text.strip_prefix(STEP_NAME).filter(|_| !is_own_file);
-        let step = step.and_then(|it| it.strip_prefix('#')?.parse().ok());
-        let short = match step {
-            Some(_) => Cow::Borrowed(STEP_NAME),
-            None => storable_text(&text, MAX_NAME_BYTES),
+        let recorded = if is_own_file {
+            RecordedName::whole(&text)
+        } else {
+            RecordedName::parse(&text)
         };
-        let is_cut = step.is_none() && short != text;
+        let number = recorded.arguments.as_deref();
+        let number = number.filter(|_| recorded.function == STEP_NAME);
+        let step = number.and_then(|it| it.parse().ok());
+        let short = storable_text(&recorded.function, MAX_NAME_BYTES);
+        let is_cut = short != recorded.function;
         let function = Self {
             func: names.intern(&short),
             classes: [

@@ -197,15 +197,21 @@ impl EventRecorder {
         let row = self
             .rows
             .row(place, ChromeRowKind::Calls(ChromeCallKind::Host));
-        let func = (event.phase == b'B').then(|| {
-            let is_own = self.own.is_some();
+        let is_own = self.own.is_some();
+        let time = TimeNs(start_ns);
+        if event.phase == b'B' {
             let name = if is_own { full_name(event) } else { event.name };
-            self.function(name).func
-        });
-        if let Some(calls) = self.rows.calls_mut(row) {
-            match func {
-                Some(func) => calls.begin(func, TimeNs(start_ns)),
-                None => calls.end(TimeNs(start_ns)),
+            let func = self.function(name).func;
+            if let Some(calls) = self.rows.calls_mut(row) {
+                calls.begin(func, time);
+            }
+        } else {
+            let func = self.function_of_end(event);
+            if let Some(calls) = self.rows.calls_mut(row) {
+                match func {
+                    Some(func) => calls.end_of(func, time),
+                    None => calls.end(time),
+                }
             }
         }
         self.add_bound_flow(event, place, start_ns);
@@ -248,6 +254,12 @@ impl EventRecorder {
             }
             _ => {}
         }
+    }
+
+    /// Returns the function that an end names. In files of Callgrove, ends are those of the innermost calls.
+    pub(super) fn function_of_end(&mut self, event: &TraceEvent<'_>) -> Option<FuncId> {
+        let is_named = self.own.is_none() && !event.name.raw().is_empty();
+        is_named.then(|| self.function(event.name).func)
     }
 
     /// Returns the function of a name.

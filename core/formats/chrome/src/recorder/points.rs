@@ -58,12 +58,17 @@ impl EventRecorder {
         let place = self.rows.place(event.process, JsonValue::Missing);
         let row = self.rows.row(place, ChromeRowKind::Asynchronous(category));
         let is_begin = matches!(event.phase, b'b' | b'S');
-        let func = is_begin.then(|| self.function(event.name).func);
+        let func = if is_begin {
+            Some(self.function(event.name).func)
+        } else {
+            self.function_of_end(event)
+        };
         self.async_points.push(AsyncPoint {
             row,
             id: hash(&[raw(event.id)]),
             time_ns,
             order: self.num_events,
+            is_begin,
             func,
         });
         Some(())

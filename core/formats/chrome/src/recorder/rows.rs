@@ -177,6 +177,14 @@ impl ChromeRows {
         }
     }
 
+    /// Returns whether a process or thread has this text instead of a number.
+    pub(crate) fn is_named(&self, name: RowName, expected: &str) -> bool {
+        let RowName::Text(index) = name else {
+            return false;
+        };
+        self.texts.get(index).is_some_and(|it| it == expected)
+    }
+
     /// Returns the process and thread of a place.
     pub(crate) fn names(&self, place: RowPlace) -> (RowName, RowName) {
         let missing = (RowName::Missing, RowName::Missing);

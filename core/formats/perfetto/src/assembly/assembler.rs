@@ -68,7 +68,11 @@ pub(crate) fn assemble(mut recorder: TraceRecorder, of_file: RankId, file: &str)
 
 /// Removes asynchronous slices that have no end.
 fn close_asyncs(recorder: &mut TraceRecorder, file: &str) {
-    let num_open: usize = recorder.asyncs.drain().map(|it| it.1.len()).sum();
+    let num_open: usize = recorder
+        .asyncs
+        .drain()
+        .map(|it| it.1.into_open().count())
+        .sum();
     if num_open > 0 {
         let count = u64::try_from(num_open).unwrap_or(u64::MAX);
         let place = || format!("asynchronous slices: {file}");
@@ -188,7 +192,7 @@ impl Assembly {
         let Some(&Some(placed)) = self.placed.get(index) else {
             return;
         };
-        let is_own = track.own.is_some();
+        let (is_own, is_async) = (track.own.is_some(), track.is_async);
         let mut lists = std::mem::take(&mut track.lists);
         for list in &mut lists {
             let path = self.paths.get(&list.clock);
@@ -236,6 +240,9 @@ impl Assembly {
             } else {
                 events.add_calls(placed.lane, calls_of(list));
             }
+        }
+        if is_async {
+            events.set_ends_exact(placed.lane);
         }
         for (func, start, end) in complete {
             events.call(placed.lane, func, start, end);

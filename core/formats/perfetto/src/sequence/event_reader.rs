@@ -8,7 +8,7 @@ use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
 use crate::own::OwnTrack;
 use crate::proto::{BEGIN, BadField, COUNTER, INSTANT, SLICE_END, TrackEvent};
-use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, index_of};
+use crate::recorder::{CounterValue, TraceRecorder, TrackFlow, function, index_of};
 use crate::tracks::{END, NO_EVENT};
 
 /// Name of a slice whose name is unknown.
@@ -58,7 +58,12 @@ pub(crate) fn take_event(
         _ => {
             if let Some(legacy) = &legacy {
                 let is_slice = matches!(legacy.phase, b'B' | b'X' | b'b' | b'S');
-                let func = if is_slice {
+                let id = event.name_id.or(legacy.name_id);
+                let has_name = event.name.is_some_and(|it| !it.is_empty());
+                let has_name = has_name || id.is_some_and(|it| it != 0);
+                // The end of an asynchronous slice may name it.
+                let is_named_end = matches!(legacy.phase, b'e' | b'F') && has_name;
+                let func = if is_slice || is_named_end {
                     func_of(event, Some(legacy), place, sequence, recorder)
                 } else {
                     END
@@ -141,25 +146,26 @@ fn func_of(
     sequence: &mut Sequence,
     recorder: &mut TraceRecorder,
 ) -> u32 {
+    let is_own = sequence.is_own;
     if let Some(name) = event.name {
-        return recorder.func(name);
+        return recorder.func(name, is_own);
     }
     let id = event.name_id.or(legacy.and_then(|it| it.name_id));
     let Some(id) = id.filter(|it| *it != 0) else {
         let category = event.category_id.and_then(|it| sequence.categories.get(it));
         let category = category.map(String::as_bytes).or(event.category);
-        return recorder.func(category.unwrap_or(NO_NAME));
+        return recorder.func(category.unwrap_or(NO_NAME), is_own);
     };
     let Some(name) = sequence.names.get_mut(id) else {
         let place = || format!("packet at byte {}: name {id}", place.offset);
         recorder
             .warnings
             .count(WarningKind::UnknownName, None, place);
-        return recorder.func(UNKNOWN_NAME);
+        return recorder.func(UNKNOWN_NAME, is_own);
     };
     let func = *name
         .func
-        .get_or_insert_with(|| recorder.names.intern(&name.text));
+        .get_or_insert_with(|| function(&mut recorder.names, &name.text, is_own));
     index_of(func)
 }
 

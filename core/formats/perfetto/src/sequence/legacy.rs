@@ -2,13 +2,14 @@
 //!
 //! Source: `LegacyEvent` in `protos/perfetto/trace/track_event/track_event.proto` of Perfetto.
 
-use callgrove_model::WarningKind;
+use callgrove_model::{FuncId, WarningKind};
+use callgrove_source::OpenAsyncs;
 
 use super::sequence_state::Sequence;
 use crate::clocks::ClockStamp;
 use crate::proto::{BadField, FieldValue, FieldWalk, signed};
-use crate::recorder::TraceRecorder;
-use crate::tracks::{CompleteSlice, NO_EVENT};
+use crate::recorder::{TraceRecorder, index_of};
+use crate::tracks::{CompleteSlice, END, NO_EVENT};
 
 /// Direction of a flow: it ends here.
 const FLOW_IN: u64 = 1;
@@ -64,7 +65,7 @@ impl LegacyEvent {
     }
 }
 
-/// Processes an event on a track; `func` is the function of a slice. Returns the index of a slice that begins.
+/// Processes an event on a track; `func` is the function of a slice, or [`END`] for an end without a name. Returns the index of a slice that begins.
 pub(crate) fn take_legacy(
     legacy: &LegacyEvent,
     (track, at, func): (usize, ClockStamp, u32),
@@ -81,20 +82,25 @@ pub(crate) fn take_legacy(
         }
         b'b' | b'S' => {
             let key = async_key(legacy, track, sequence, recorder);
-            recorder.asyncs.entry(key).or_default().push((func, at));
+            let open = recorder.asyncs.entry(key).or_default();
+            open.begin(FuncId(func), at);
         }
         b'e' | b'F' => {
             let key = async_key(legacy, track, sequence, recorder);
+            let name = (func != END).then_some(FuncId(func));
             let open = recorder.asyncs.get_mut(&key);
-            let Some((func, start)) = open.and_then(Vec::pop) else {
+            let Some((func, start)) = open.and_then(|it| it.end(name)) else {
                 let place = || format!("asynchronous slice at {} ns", at.time_ns);
                 recorder
                     .warnings
                     .count(WarningKind::ExitWithoutEntry, None, place);
                 return NO_EVENT;
             };
+            if recorder.asyncs.get(&key).is_some_and(OpenAsyncs::is_empty) {
+                recorder.asyncs.remove(&key);
+            }
             let track = recorder.tracks.of_asyncs(key.0);
-            push_complete(recorder, track, start, (at.time_ns, func));
+            push_complete(recorder, track, start, (at.time_ns, index_of(func)));
         }
         _ => {}
     }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use callgrove_model::{ThreadId, Warnings};
+use callgrove_model::{ThreadId, WarningKind, Warnings};
 
 use crate::clocks::ClockStamp;
 use crate::own::OwnTrack;
@@ -265,6 +265,10 @@ impl TrackTable {
         }
         let is_own = stated.own.is_some();
         if let Some(track) = self.tracks.get_mut(index) {
+            if track.is_of_other(&stated) {
+                let place = || stated.label_of_process().unwrap_or_default();
+                warnings.count(WarningKind::TracksShared, None, place);
+            }
             track.update(stated);
         }
         Ok(is_own)
@@ -277,6 +281,34 @@ fn add(tracks: &mut Vec<Track>) -> usize {
 }
 
 impl Track {
+    /// Returns whether a descriptor of the same id states another process or thread.
+    fn is_of_other(&self, stated: &Self) -> bool {
+        fn differ<T: PartialEq>(own: Option<T>, stated: Option<T>) -> bool {
+            own.zip(stated).is_some_and(|(own, stated)| own != stated)
+        }
+        let pid = |it: &Self| it.process.as_ref().and_then(|it| it.pid);
+        let thread = |it: &Self| it.thread.as_ref().map(|it| (it.pid, it.tid));
+        differ(pid(self), pid(stated)) || differ(thread(self), thread(stated))
+    }
+
+    /// Returns the name and number of the process, or the number of that of the thread.
+    fn label_of_process(&self) -> Option<String> {
+        let pid = |pid: i64| format!("process {pid}");
+        match (&self.process, &self.thread) {
+            (Some(process), _) => {
+                let name = process
+                    .name
+                    .as_deref()
+                    .or(self.name.as_deref())
+                    .unwrap_or_default();
+                process
+                    .pid
+                    .map(|it| format!("{} {name}", pid(it)).trim_end().to_owned())
+            }
+            (None, thread) => thread.as_ref().map(|it| pid(it.pid)),
+        }
+    }
+
     /// Processes the fields of a descriptor; a later one may state more.
     fn update(&mut self, stated: Self) {
         self.parent = stated.parent.or(self.parent);
