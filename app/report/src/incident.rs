@@ -140,10 +140,13 @@ fn facts(
         } else {
             ""
         };
+        let network = root.late_sender.map_or_else(String::new, |rank| {
+            format!("; or the network, in which a message from rank {rank} was late")
+        });
         facts.push(ReportFact::new(
             "Cause",
             format!(
-                "rank {}, which is right in {} of 100 such cases{next}{clock}",
+                "rank {}, which is right in {} of 100 such cases{next}{clock}{network}",
                 root.rank, root.confidence_percent
             ),
         ));
