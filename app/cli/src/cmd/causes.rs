@@ -1,5 +1,6 @@
 //! `callgrove causes` and `callgrove incidents`: which ranks delayed which others.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
