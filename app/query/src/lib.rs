@@ -34,8 +34,9 @@ pub use calls::{
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
-    Hop, HopRow, Incident, IncidentFacts, IncidentRow, RootCause, RootFacts, RunCauses,
-    SimilarIncidents, TreeCause, TreeCauses, WaitCell,
+    Hop, HopRow, Incident, IncidentFacts, IncidentRow, OpenCallRow, RootCause, RootFacts,
+    RunCauses, SimilarIncidents, TreeCause, TreeCauses, WaitCell, open_call_rows,
+    open_calls_sentence,
 };
 pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name};
 pub use event_key::EventKey;

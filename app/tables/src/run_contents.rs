@@ -8,6 +8,7 @@ use callgrove_export::{ResultTable, TableColumn, TextTable};
 use callgrove_model::{
     DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite, count_of, thousands,
 };
+use callgrove_query::{open_call_rows, open_calls_sentence};
 use callgrove_session::Suggestion;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -240,6 +241,9 @@ impl RunContents<'_> {
                 totals.written
             )?;
         }
+        if let Some(open) = open_calls_sentence(trace) {
+            writeln!(out, "  {open}")?;
+        }
         print_metadata(out, trace)?;
         print_suggestions(out, suggestions)?;
         print_functions(out, trace)?;
@@ -303,6 +307,7 @@ impl RunContents<'_> {
             "counter_samples": totals.num_counters,
             "tracer_writes": trace.writes.len(),
             "tracer_writes_us": totals.written.as_us(),
+            "open_calls": open_call_rows(trace),
             "metadata": metadata(trace),
             "roots": suggestions,
             "functions": functions,

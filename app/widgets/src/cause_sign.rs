@@ -28,8 +28,9 @@ pub fn paint_role(painter: &Painter, role: DelayRole, centre: Pos2, radius: f32,
 }
 
 /// Paints a sign within `radius` of `centre`: two pause bars for a stall, a long bar under a short one for slow work,
-/// an arrow for the network, hatching for a trace write, four cores for a busy host, one bar over three waiting ones
-/// for serial code, bars of unequal heights for imbalance, specks for noise, and a question mark for an unknown cause.
+/// three bars before a wall for a rank that did not enter a collective, an arrow for the network, hatching for a trace
+/// write, four cores for a busy host, one bar over three waiting ones for serial code, bars of unequal heights for
+/// imbalance, specks for noise, and a question mark for an unknown cause.
 pub fn paint_kind(painter: &Painter, kind: CauseKind, centre: Pos2, radius: f32, color: Color32) {
     let block = |x: f32, y: f32, size: [f32; 2]| {
         let middle = centre + Vec2::new(x, y) * radius;
@@ -50,6 +51,12 @@ pub fn paint_kind(painter: &Painter, kind: CauseKind, centre: Pos2, radius: f32,
                 let half = Vec2::new(0.35, -0.9) * radius;
                 let middle = centre + Vec2::new(x * radius, 0.0);
                 painter.line_segment([middle - half, middle + half], Stroke::new(1.5, color));
+            }
+        }
+        CauseKind::NotEntered => {
+            block(0.5, 0.0, [0.4, 1.9]);
+            for y in [-0.7, 0.0, 0.7] {
+                block(-0.4, y, [1.0, 0.4]);
             }
         }
         CauseKind::BusyHost => {

@@ -107,6 +107,7 @@ pub fn kind_text(kind: CauseKind) -> &'static str {
         CauseKind::Slow => "slow",
         CauseKind::Transfer => "network delay",
         CauseKind::TracerWrite => "trace write",
+        CauseKind::NotEntered => "did not enter",
         CauseKind::BusyHost => "busy host",
         CauseKind::Serial => "serial by design",
         CauseKind::Imbalance => "imbalance by design",

@@ -205,7 +205,7 @@ impl Theme {
     /// Returns the colour of a kind of cause, also for text.
     pub fn cause(&self, kind: CauseKind) -> Color32 {
         match kind {
-            CauseKind::Stalled => self.delay_root(),
+            CauseKind::Stalled | CauseKind::NotEntered => self.delay_root(),
             CauseKind::Slow | CauseKind::Transfer => self.warning(),
             CauseKind::TracerWrite => self.text(),
             CauseKind::BusyHost => self.label_normal(),

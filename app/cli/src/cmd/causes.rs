@@ -1,10 +1,11 @@
 //! `callgrove causes` and `callgrove incidents`: which ranks delayed which others.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace, TreeIdx};
-use callgrove_query::{Incident, RunCauses, TreeCauses};
+use callgrove_query::{Incident, RunCauses, TreeCauses, open_calls_sentence};
 use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
 use callgrove_tables::{CauseTable, IncidentTable};
 
@@ -67,6 +68,11 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     let limit = args.listing.limit.unwrap_or(usize::MAX);
     destination.write(|out| {
         out.rows(&IncidentTable { begin_us }, rows.take(limit))?;
+        if destination.is_text()
+            && let Some(open) = open_calls_sentence(&trace)
+        {
+            writeln!(out, "\n{open}")?;
+        }
         match &trends {
             Some(trends) => Ok(trends::print_below(out, trends)?),
             None => Ok(()),

@@ -2,6 +2,7 @@
 //! paths across ranks.
 
 mod cascade;
+mod open_calls;
 mod rows;
 mod text;
 mod trees;
@@ -18,6 +19,7 @@ pub use callgrove_causes::{
     CauseKind, DelayCause, DelayRole, Hop, Incident, RootCause, SimilarIncidents, WaitCell,
 };
 pub use cascade::{Cascade, CascadeStep};
+pub use open_calls::{OpenCallRow, open_call_rows, open_calls_sentence};
 pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use text::{CauseEvidence, CausePhrase};
 pub use text::{IncidentFacts, RootFacts};

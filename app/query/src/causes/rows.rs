@@ -21,7 +21,8 @@ pub struct CauseRow {
     pub root_rank: Option<u32>,
     /// The innermost function of the root, without arguments.
     pub root_function: Option<String>,
-    /// The kind of cause: `stalled`, `slow`, `transfer`, `tracer_write`, `busy_host`, `noise` or `unknown`.
+    /// The kind of cause: `stalled`, `slow`, `not_entered`, `transfer`, `tracer_write`, `busy_host`, `noise` or
+    /// `unknown`.
     pub kind: Option<String>,
     /// Waiting time of the execution.
     pub waited_us: i64,
@@ -56,7 +57,7 @@ pub struct HopRow {
 /// One incident: a row of `callgrove incidents`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct IncidentRow {
-    /// Number, from 1, by descending delay, as the window counts.
+    /// Number, from 1, by descending delay, as the window counts; collectives that a rank did not enter come first.
     pub incident: usize,
     /// Start of the first delay, microseconds since the epoch.
     pub start_us: i64,

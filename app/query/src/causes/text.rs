@@ -1,7 +1,10 @@
 //! Causes of delays as text.
 
-use callgrove_causes::{CauseKind, DelayCause, DelayRole, Incident, RootCause};
-use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, RankId};
+use callgrove_causes::{
+    CauseKind, DelayCause, DelayRole, Incident, MissingState, RootCause, Unentered,
+};
+use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, RankId, communication_kernel};
+use callgrove_trends::rank_ranges;
 
 use super::RunCauses;
 
@@ -82,6 +85,9 @@ impl RunCauses {
     /// Returns an incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
     pub fn incident_sentence(&self, incident: &Incident) -> String {
         let root = &incident.root;
+        if let Some(unentered) = &incident.unentered {
+            return self.unentered_sentence(incident, unentered);
+        }
         let facts = IncidentFacts {
             kind: incident.kind,
             root: self.facts(root),
@@ -97,6 +103,33 @@ impl RunCauses {
             every: incident.every,
         };
         facts.sentence()
+    }
+
+    /// Returns a collective that not all ranks entered in one line: `Rank 2 did not enter AllReduce 41 of ranks 0 to 3;
+    /// it has been in enumerate(DataLoader)#next for 10 s; 3 ranks waited 30 s in all`.
+    fn unentered_sentence(&self, incident: &Incident, it: &Unentered) -> String {
+        let root = &incident.root;
+        let rank = format!("rank {}", root.rank);
+        let (name, length) = (self.function(root), root.end.since(root.start));
+        let instead = match it.state {
+            MissingState::Inside => format!("{rank} has been in {name} for {length}"),
+            MissingState::Left => format!("{rank} was in {name} for {length}"),
+            MissingState::Silent => {
+                format!("the last call of {rank}, {name}, ended {length} before the end")
+            }
+        };
+        let sentence = format!(
+            "{}{} did not enter {} {} of {}; {}; {} waited {} in all",
+            doubt(root.confidence_percent),
+            rank_ranges(&it.missing),
+            operation_name(self.trace().names.name(it.func)),
+            it.number,
+            rank_ranges(&it.group),
+            instead,
+            ranks(it.num_waiting),
+            root.caused
+        );
+        capitalised(sentence)
     }
 
     /// Returns the facts about a root.
@@ -131,6 +164,7 @@ impl RunCauses {
                 format!("which took longer than usual in {name}")
             }
             CauseKind::TracerWrite => "where the tracer wrote its data".to_owned(),
+            CauseKind::NotEntered => format!("which was in {name} and never entered"),
             CauseKind::BusyHost => "whose host was busy".to_owned(),
             _ => format!("which was late in {name}"),
         };
@@ -223,6 +257,11 @@ impl RootFacts<'_> {
                 format!("was slow{within}, {how_long} longer than usual")
             }
             CauseKind::TracerWrite => format!("lost {how_long} while the tracer wrote its data"),
+            CauseKind::NotEntered => {
+                format!(
+                    "never entered a collective that others waited in for {how_long}, and was{within}"
+                )
+            }
             CauseKind::BusyHost => format!("lost {how_long}{within} while its host was busy"),
             _ => format!("was late by {how_long}{within}"),
         }
@@ -385,6 +424,14 @@ impl IncidentFacts<'_> {
             1 => "once".to_owned(),
             times => format!("{times} times{every}"),
         }
+    }
+}
+
+/// Returns the name of a collective: without prefix and protocol for a kernel, whose name differs between ranks.
+fn operation_name(name: &str) -> &str {
+    match communication_kernel(name) {
+        Some(operation) => operation.split('_').next().unwrap_or(operation),
+        None => FunctionName::parse(name).short,
     }
 }
 
