@@ -7,6 +7,7 @@ mod adios2;
 mod demo;
 mod docs;
 mod fuzz;
+mod lab;
 mod python;
 mod shell;
 mod steps;
@@ -31,6 +32,7 @@ enum Task {
     Test,
     Damage { num_traces: u64, seed: Option<u64> },
     Fuzz { args: Vec<String> },
+    Lab { args: Vec<String> },
     Setup,
     Study { data: Vec<PathBuf> },
     Docs,
@@ -71,6 +73,9 @@ fn parse(args: &[String]) -> Result<Task> {
         ["fuzz", ..] => Task::Fuzz {
             args: args[1..].to_vec(),
         },
+        ["lab", ..] => Task::Lab {
+            args: args[1..].to_vec(),
+        },
         ["setup"] => Task::Setup,
         ["docs"] => Task::Docs,
         ["screenshots"] => Task::Screenshots,
@@ -96,6 +101,7 @@ fn perform(task: Task) -> Result<ExitCode> {
             test::damage(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
         }
         Task::Fuzz { args } => fuzz::run(&Workspace::load()?, &args),
+        Task::Lab { args } => lab::run(&Workspace::load()?, &args),
         Task::Setup => {
             for (name, value) in test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());
@@ -148,6 +154,7 @@ mod tests {
             &["test"],
             &["damage", "600", "1"],
             &["fuzz", "--seconds", "5", "csv"],
+            &["lab", "--list", "ddp"],
             &["setup"],
             &["study", "data", "forests"],
             &["docs"],
