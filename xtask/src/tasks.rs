@@ -96,6 +96,23 @@ const TASKS: &[Task] = &[
         needs: Needs::Build,
     },
     Task {
+        name: "lab",
+        arguments: "[--list] [--install] [--seed N] [PROGRAM..]",
+        about: &[
+            "runs real jobs of PyTorch and MPI with injected faults, all or those named, and prints which faults the",
+            "program found and missed and which statements are false; --list says what each needs and whether the machine",
+            "has it, --install installs PyTorch into the target folder (6 GB); programs without what they need are left out",
+        ],
+        steps: &[
+            "compile the tasks",
+            "look for PyTorch, Open MPI and eztrace; with --install, install PyTorch into the target folder",
+            "build the program, unless CALLGROVE_PROGRAM names one",
+            "run each program without a fault and with each of its faults, and score what is found",
+        ],
+        duration: "about 20 seconds per run on two cores, 50 runs of PyTorch and 10 of MPI, after the build",
+        needs: Needs::Build,
+    },
+    Task {
         name: "setup",
         arguments: "",
         about: &["only sets up `test`, and prints what to export to run single tests by hand"],

@@ -7,6 +7,7 @@ mod adios2;
 mod demo;
 mod docs;
 mod fuzz;
+mod lab;
 mod process_table;
 mod python;
 mod shell;
@@ -33,6 +34,7 @@ enum Task {
     Test,
     Damage { num_traces: u64, seed: Option<u64> },
     Fuzz { args: Vec<String> },
+    Lab { args: Vec<String> },
     Setup,
     Study { data: Vec<PathBuf> },
     Docs,
@@ -73,6 +75,9 @@ fn parse(args: &[String]) -> Result<Task> {
         ["fuzz", ..] => Task::Fuzz {
             args: args[1..].to_vec(),
         },
+        ["lab", ..] => Task::Lab {
+            args: args[1..].to_vec(),
+        },
         ["setup"] => Task::Setup,
         ["docs"] => Task::Docs,
         ["screenshots"] => Task::Screenshots,
@@ -98,6 +103,7 @@ fn perform(task: Task) -> Result<ExitCode> {
             test::damage(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
         }
         Task::Fuzz { args } => fuzz::run(&Workspace::load()?, &args),
+        Task::Lab { args } => lab::run(&Workspace::load()?, &args),
         Task::Setup => {
             for (name, value) in test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());
@@ -150,6 +156,7 @@ mod tests {
             &["test"],
             &["damage", "600", "1"],
             &["fuzz", "--seconds", "5", "csv"],
+            &["lab", "--list", "ddp"],
             &["setup"],
             &["study", "data", "forests"],
             &["docs"],
