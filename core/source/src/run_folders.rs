@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::member::Member;
 use crate::rank_in_name::process_in_folder;
 use crate::run_search::PartFolder;
 
@@ -85,9 +86,8 @@ fn newest_profile(mut folders: Vec<PartFolder<'_>>) -> (Vec<PartFolder<'_>>, Vec
     let Some(mut last) = folders.pop() else {
         return (Vec::new(), Vec::new());
     };
-    let files = |it: &PartFolder<'_>| -> BTreeSet<String> {
-        it.parts.iter().map(|part| part.name()).collect()
-    };
+    let files =
+        |it: &PartFolder<'_>| -> BTreeSet<String> { it.parts.iter().map(Member::name).collect() };
     let mut known = files(&last);
     let mut newest = Vec::new();
     while let Some(folder) = folders.pop() {

@@ -1,6 +1,6 @@
 //! The folders below a folder that hold parts of runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::SourceError;
 use crate::format::Format;
@@ -28,7 +28,7 @@ pub(crate) struct PartFolder<'a> {
 pub(crate) fn part_folders<'a>(
     formats: &'a [Box<dyn Format>],
     entries: &[Input],
-    path: &PathBuf,
+    path: &Path,
 ) -> Result<Vec<PartFolder<'a>>, SourceError> {
     let mut level = folders(formats, entries);
     let mut num_entries = 0;
@@ -38,7 +38,7 @@ pub(crate) fn part_folders<'a>(
             let entries = folder.entries().unwrap_or_default();
             num_entries += entries.len();
             if num_entries > MAX_ENTRIES {
-                let path = path.clone();
+                let path = path.to_owned();
                 return Err(SourceError::TooManyEntries { path });
             }
             let members = entries.iter().filter_map(|it| recognize(formats, it));

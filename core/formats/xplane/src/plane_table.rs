@@ -75,23 +75,24 @@ impl FileTables {
         warnings: &mut Warnings,
     ) -> Result<Self, StreamFault> {
         let mut tables = Self::default();
-        loop {
-            match stream.field(u64::MAX) {
-                Ok(Some(FieldHead {
-                    number,
-                    value: HeadValue::Until(end),
-                })) => match tables.read_field(number, end, stream, warnings) {
-                    Err(fault @ StreamFault::Io(..)) => return Err(fault),
-                    // The second pass ends there, too.
-                    Err(_) => return Ok(tables),
-                    Ok(()) => {}
-                },
-                Ok(Some(_)) => {}
-                Ok(None) => return Ok(tables),
-                Err(fault @ StreamFault::Io(..)) => return Err(fault),
-                Err(_) => return Ok(tables),
+        match tables.read_fields(stream, warnings) {
+            Err(fault @ StreamFault::Io(..)) => Err(fault),
+            // At other faults the second pass ends, too.
+            Ok(()) | Err(_) => Ok(tables),
+        }
+    }
+
+    fn read_fields(
+        &mut self,
+        stream: &mut MessageStream,
+        warnings: &mut Warnings,
+    ) -> Result<(), StreamFault> {
+        while let Some(FieldHead { number, value }) = stream.field(u64::MAX)? {
+            if let HeadValue::Until(end) = value {
+                self.read_field(number, end, stream, warnings)?;
             }
         }
+        Ok(())
     }
 
     fn read_field(

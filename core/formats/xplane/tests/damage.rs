@@ -1,7 +1,5 @@
 //! Damage never ends the work: what is whole is read, and memory stays bounded by the file.
 
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 mod support;
 
 use callgrove_model::{Trace, WarningKind};

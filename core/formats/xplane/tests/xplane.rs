@@ -1,5 +1,7 @@
 //! XPlane files: what is read of those of each device.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod support;
 
 use std::io::Write;
