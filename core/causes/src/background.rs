@@ -88,6 +88,7 @@ impl Background {
             matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
                 && root.attributed_to.is_none()
                 && root.amount >= MIN_DELAY
+                && !is_aside(segments, root)
         };
         let counted: Vec<usize> = (0..roots.len())
             .filter(|&it| is_counted(&roots[it]))
@@ -139,6 +140,14 @@ impl Background {
     pub(super) fn is_exceeded(&self, delay: DurationNs) -> bool {
         self.expected(delay) < EXPECTED
     }
+}
+
+/// Returns whether a delay is that of a helper thread for which no thread waited: the program goes on without it.
+pub(super) fn is_aside(segments: &Segments, root: &DelayRoot) -> bool {
+    let at = root.lane.index();
+    let lane = &segments.lanes[at];
+    let has_before = at > 0 && segments.lanes[at - 1].process == lane.process;
+    has_before && !lane.is_device && root.operation.is_none() && root.cost == DurationNs::ZERO
 }
 
 /// Windows of equal length, as many as the program has iterations.
@@ -245,8 +254,13 @@ impl Windows {
         }
         // Of two ranks the one with less: a single rank's delays are never the machine's.
         let middle = |mut of: Vec<i64>| {
-            let at = if of.len() > 2 { of.len() / 2 } else { 0 };
-            of.select_nth_unstable(at).1.real()
+            of.sort_unstable();
+            let upper = of.len() / 2;
+            match of.len() {
+                2 => of[0].real(),
+                len if len % 2 == 0 => (of[upper - 1].real() + of[upper].real()) / 2.0,
+                _ => of[upper].real(),
+            }
         };
         let (from_ns, to_ns) = (middle(from), middle(to));
         let all = self.workers.len().saturating_mul(self.count);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, TimeNs};
 
-use super::background::Background;
+use super::background::{Background, is_aside};
 use super::clock::Clocks;
 use super::delay_root::DelayRoot;
 use super::meetings::{Meetings, TIE};
@@ -75,9 +75,10 @@ pub(super) fn group(
     }
     let mut sorted = Sorted::default();
     let background = (!is_excerpt).then(|| Background::new(segments, clocks, roots));
-    for it in 0..roots.len() {
-        if roots[it].attributed_to.is_none() && roots[it].amount >= MIN_DELAY {
-            sorted.add(it, &mut roots[it], background.as_ref());
+    for (it, root) in roots.iter_mut().enumerate() {
+        if root.attributed_to.is_none() && root.amount >= MIN_DELAY {
+            let is_aside = is_aside(segments, root);
+            sorted.add(it, root, is_aside, background.as_ref());
         }
     }
     let grouping = Grouping {
@@ -144,7 +145,13 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn add(&mut self, it: usize, root: &mut DelayRoot, background: Option<&Background>) {
+    fn add(
+        &mut self,
+        it: usize,
+        root: &mut DelayRoot,
+        is_aside: bool,
+        background: Option<&Background>,
+    ) {
         if root.kind == CauseKind::Unknown && background.is_some() {
             self.unknown.push(it);
             return;
@@ -155,7 +162,9 @@ impl Sorted {
             return;
         };
         let compared = background.of(it);
-        if root.is_set_up && root.cost == DurationNs::ZERO {
+        if is_aside {
+            self.noise.push(it);
+        } else if root.is_set_up && root.cost == DurationNs::ZERO {
             // What a rank does once differs between ranks; it is a fault only if another rank waits for it.
             self.noise.push(it);
         } else if compared.is_of_host && background.is_exceeded(root.amount) {

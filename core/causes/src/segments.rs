@@ -123,6 +123,9 @@ type SizeClass = u8;
 /// Number of size classes of an octave: the widest, from 4 to 5, is 25 % wide.
 const CLASSES_PER_OCTAVE: u64 = 4;
 
+/// Multiple of its visits from which on the calls around a place are usually without it.
+const EXCEPTIONAL: usize = 10;
+
 fn size_class(bytes: u64) -> SizeClass {
     let octave = u64::from(bytes.max(4).ilog2());
     let quarter = (bytes.max(4) >> (octave - 2)) % CLASSES_PER_OCTAVE;
@@ -137,12 +140,15 @@ pub(super) struct Places {
     /// The function of each path and the path of its caller; the first path is the empty one.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
     of_place: Vec<Place>,
+    /// Number of calls of each path.
+    num_calls: Vec<u32>,
 }
 
 impl Places {
     fn new() -> Self {
         Self {
             of_path: vec![(None, 0)],
+            num_calls: vec![0],
             ..Self::default()
         }
     }
@@ -152,7 +158,10 @@ impl Places {
         let path = *self.paths.entry((caller, func)).or_insert(next);
         if path == next {
             self.of_path.push((Some(func), caller));
+            self.num_calls.push(0);
         }
+        let num_calls = &mut self.num_calls[index(path)];
+        *num_calls = num_calls.saturating_add(1);
         path
     }
 
@@ -189,6 +198,15 @@ impl Places {
     /// Returns the part of a visit that a place is.
     pub(super) fn part_of(&self, place: u32) -> GapPart {
         self.of_place[index(place)].part
+    }
+
+    /// Returns whether a place with few visits is in a call that is made far more often, mostly without it.
+    pub(super) fn is_exceptional(&self, place: u32, num_visits: usize) -> bool {
+        let callers = std::iter::successors(Some(self.path_of(place)), |&path| {
+            (path != 0).then(|| self.of_path[index(path)].1)
+        });
+        let mut counts = callers.map(|path| index(self.num_calls[index(path)]));
+        counts.any(|num_calls| num_calls >= num_visits.saturating_mul(EXCEPTIONAL))
     }
 
     /// Returns the innermost function of a path.

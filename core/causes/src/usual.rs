@@ -99,7 +99,8 @@ impl ExcessSource<'_> {
                         is_left_out: gap.is_written,
                     })
                     .collect();
-                excesses(&visits, segments.places.len(), MIN_WORK)
+                let is_exceptional = |place, count| segments.places.is_exceptional(place, count);
+                excesses(&visits, segments.places.len(), MIN_WORK, is_exceptional)
             }
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };
@@ -138,7 +139,7 @@ impl ExcessSource<'_> {
             })
             .collect();
         let found = match self {
-            Self::Usual => excesses(&visits, segments.places.num_paths(), MIN_WAIT),
+            Self::Usual => excesses(&visits, segments.places.num_paths(), MIN_WAIT, |_, _| false),
             Self::Stalls(is_stalled) => {
                 let calls = segments.operations().map(|(it, operation)| ExecRef {
                     lane: it.lane,
@@ -238,12 +239,14 @@ impl Centre {
 }
 
 /// Returns the visits that took longer than usual by eight standard deviations and at least `floor`, in order.
+/// A place with few visits that `is_exceptional`, given the place and its number of visits, has no usual duration but 0.
 /// `visits` may be in any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each
 /// place and lane.
 pub(super) fn excesses(
     visits: &[PlaceVisit],
     num_places: usize,
     floor: DurationNs,
+    is_exceptional: impl Fn(u32, usize) -> bool,
 ) -> Vec<PlaceExcess> {
     let order = by_place(visits, num_places);
     let mut found = Vec::new();
@@ -253,7 +256,15 @@ pub(super) fn excesses(
         let place = visits[first].place;
         let count = rest.iter().take_while(|it| visits[**it].place == place);
         let (of_place, after) = rest.split_at(count.count());
-        judge_place(visits, of_place, floor, &mut buffer, &mut found);
+        if of_place.len() < PLACE_VALUES && is_exceptional(place, of_place.len()) {
+            let long = of_place.iter().filter(|it| {
+                let visit = &visits[**it];
+                !visit.is_left_out && visit.duration > floor
+            });
+            found.extend(long.map(|&it| PlaceExcess::whole(it, visits[it].duration)));
+        } else {
+            judge_place(visits, of_place, floor, &mut buffer, &mut found);
+        }
         rest = after;
     }
     found.sort_unstable_by_key(|it| it.visit);
@@ -389,7 +400,7 @@ mod tests {
                 })
             })
             .collect();
-        let found = excesses(&visits, 1, DurationNs::from_us(30));
+        let found = excesses(&visits, 1, DurationNs::from_us(30), |_, _| false);
         found
             .iter()
             .map(|it| (it.visit, it.amount.as_us()))
