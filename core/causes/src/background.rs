@@ -258,7 +258,7 @@ impl Windows {
             let upper = of.len() / 2;
             match of.len() {
                 2 => of[0].real(),
-                len if len % 2 == 0 => (of[upper - 1].real() + of[upper].real()) / 2.0,
+                len if len % 2 == 0 => f64::midpoint(of[upper - 1].real(), of[upper].real()),
                 _ => of[upper].real(),
             }
         };

@@ -162,12 +162,11 @@ impl Sorted {
             return;
         };
         let compared = background.of(it);
-        if is_aside {
-            self.noise.push(it);
-        } else if root.is_set_up && root.cost == DurationNs::ZERO {
-            // What a rank does once differs between ranks; it is a fault only if another rank waits for it.
-            self.noise.push(it);
-        } else if compared.is_of_host && background.is_exceeded(root.amount) {
+        // What a rank does once differs between ranks; it is an incident only if another rank waits for it.
+        if is_aside || (root.is_set_up && root.cost == DurationNs::ZERO) {
+            return;
+        }
+        if compared.is_of_host && background.is_exceeded(root.amount) {
             self.of_hosts.push(it);
         } else if background.is_exceeded(compared.own) {
             root.max_percent = background.percent(compared);

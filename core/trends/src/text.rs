@@ -107,6 +107,7 @@ impl TrendDoubt {
                 "the rest of its work is as fast as that of its peers, so it may be by design"
             }
             Self::AllLanes => "it is the same on all lanes, so it may be by design",
+            Self::MoreToDo => "it may have more to do by design",
             Self::FewLanes => "there are few lanes to compare with",
         }
     }

@@ -77,6 +77,8 @@ pub enum TrendDoubt {
     OtherWorkUsual,
     /// A growth or change is the same on all lanes.
     AllLanes,
+    /// A rank with more work in every iteration may have more to do.
+    MoreToDo,
     /// There are at most four lanes to compare.
     FewLanes,
 }

@@ -236,7 +236,7 @@ fn slow_trend(run: &[TrendLane], slow: SlowRank) -> Trend {
         host: common_host(run, &own),
         ranks: ranks(run, own.iter().copied()).into_iter().collect(),
         peer_ranks: ranks(run, slow.peers.iter().copied()).into_iter().collect(),
-        doubt: (slow.peers.len() < FEW_LANES).then_some(TrendDoubt::FewLanes),
+        doubt: Some(TrendDoubt::MoreToDo),
         lanes: own.into_iter().collect(),
         peers: slow.peers,
         func: slow.func,

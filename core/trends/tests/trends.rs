@@ -208,11 +208,21 @@ fn nothing_is_found_in_a_clean_run() {
 }
 
 #[test]
-fn more_calls_outliers_and_disturbances_that_end_are_no_trends() {
-    // Rank 1 has twice the calls by design, rank 2 an outlier in every fifth step, rank 3 is slow for a third of the
-    // run.
+fn a_rank_that_makes_more_calls_works_more_in_every_iteration() {
+    let trace = run(|rank, _| match rank {
+        1 => [usual(100, 100), usual(100, 100)].concat(),
+        _ => usual(100, 100),
+    });
+    let trend = only(&trace);
+    assert_eq!(trend.ranks, [RankId(1)]);
+    assert_eq!(trend.doubt, Some(TrendDoubt::MoreToDo));
+    assert!(matches!(trend.kind, TrendKind::SlowIterations { .. }));
+}
+
+#[test]
+fn outliers_and_disturbances_that_end_are_no_trends() {
+    // Rank 2 has an outlier in every fifth step, rank 3 is slow for a third of the run.
     let trace = run(|rank, step| match (rank, step) {
-        (1, _) => [usual(100, 100), usual(100, 100)].concat(),
         (2, _) if step % 5 == 0 => usual(2_000, 100),
         (3, 60..120) => usual(150, 150),
         _ => usual(100, 100),
