@@ -323,6 +323,11 @@ impl Replay<'_> {
             return;
         };
         let process = self.segments.lane(it.lane).process;
+        // The wait for another rank counts once, on the thread that communicates.
+        let is_counted = match operation.kind {
+            OperationKind::Thread(peer) => !self.segments.lane(peer).is_device,
+            _ => false,
+        };
         for (root, part) in more {
             let part = if whole > amount {
                 share(part, amount, whole)
@@ -330,8 +335,10 @@ impl Replay<'_> {
                 part
             };
             let root = &mut self.found.roots[root.index()];
-            root.cost += part;
-            *root.victims.entry(process).or_default() += part;
+            if !is_counted {
+                root.cost += part;
+                *root.victims.entry(process).or_default() += part;
+            }
             let is_much = part.0.saturating_mul(SHARE_OF_WAIT) > amount.0
                 && part.0.saturating_mul(SHARE_OF_ROOT) > root.amount.0;
             if is_much {
