@@ -82,10 +82,15 @@ struct Loss {
 }
 
 impl Background {
-    /// Measures the background. Cost: O(n log n) in roots, times the ranks of a host.
-    pub(super) fn new(segments: &Segments, clocks: &Clocks, roots: &[DelayRoot]) -> Self {
+    /// Measures the background of delays of some kinds. Cost: O(n log n) in roots, times the ranks of a host.
+    pub(super) fn new(
+        segments: &Segments,
+        clocks: &Clocks,
+        roots: &[DelayRoot],
+        kinds: &[CauseKind],
+    ) -> Self {
         let is_counted = |root: &DelayRoot| {
-            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+            kinds.contains(&root.kind)
                 && root.attributed_to.is_none()
                 && root.amount >= MIN_DELAY
                 && !is_aside(segments, root)

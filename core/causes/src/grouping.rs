@@ -74,7 +74,11 @@ pub(super) fn group(
         root.kind = kind(segments, root);
     }
     let mut sorted = Sorted::default();
-    let background = (!is_excerpt).then(|| Background::new(segments, clocks, roots));
+    let of_kinds = |kinds: &[CauseKind]| Background::new(segments, clocks, roots, kinds);
+    let background = (!is_excerpt).then(|| Backgrounds {
+        of_ranks: of_kinds(&[CauseKind::Stalled, CauseKind::Slow]),
+        of_unknown: of_kinds(&[CauseKind::Unknown]),
+    });
     for (it, root) in roots.iter_mut().enumerate() {
         if root.attributed_to.is_none() && root.amount >= MIN_DELAY {
             let is_aside = is_aside(segments, root);
@@ -131,6 +135,12 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
     }
 }
 
+/// What the run has all the time: delays of ranks, and waits for ranks that the trace does not show.
+struct Backgrounds {
+    of_ranks: Background,
+    of_unknown: Background,
+}
+
 /// The delays of a run, as indices into the roots.
 #[derive(Default)]
 struct Sorted {
@@ -138,7 +148,7 @@ struct Sorted {
     own: Vec<usize>,
     /// Those of a host.
     of_hosts: Vec<usize>,
-    /// Waits for ranks that the trace does not show.
+    /// Waits for ranks that the trace does not show, such as the run has all the time.
     unknown: Vec<usize>,
     /// Those that the run has all the time.
     noise: Vec<usize>,
@@ -150,16 +160,26 @@ impl Sorted {
         it: usize,
         root: &mut DelayRoot,
         is_aside: bool,
-        background: Option<&Background>,
+        background: Option<&Backgrounds>,
     ) {
-        if root.kind == CauseKind::Unknown && background.is_some() {
-            self.unknown.push(it);
-            return;
-        }
-        let is_of_ranks = matches!(root.kind, CauseKind::Stalled | CauseKind::Slow);
-        let Some(background) = background.filter(|_| is_of_ranks) else {
+        let Some(background) = background else {
             self.own.push(it);
             return;
+        };
+        let background = match root.kind {
+            CauseKind::Unknown if background.of_unknown.is_exceeded(root.amount) => {
+                self.own.push(it);
+                return;
+            }
+            CauseKind::Unknown => {
+                self.unknown.push(it);
+                return;
+            }
+            CauseKind::Stalled | CauseKind::Slow => &background.of_ranks,
+            _ => {
+                self.own.push(it);
+                return;
+            }
         };
         let compared = background.of(it);
         // What a rank does once differs between ranks; it is an incident only if another rank waits for it.

@@ -20,9 +20,9 @@ use super::trend::{Trend, TrendDoubt, TrendKind};
 const MIN_PART_DIVISOR: i64 = 8;
 /// Number of lanes up to which the median of the lanes is weak evidence.
 const FEW_LANES: usize = 4;
-/// Divisor of the length of the run that gives the minimum cost of a rank with more work in every iteration: 1/100, as
-/// of causes by design.
-const MIN_RUN_DIVISOR: i64 = 100;
+/// Divisor of the length of the run that gives the minimum cost of a rank with more work in every iteration. Less is not
+/// worth a finding; jobs that mostly wait have slow ranks that cost 1 %.
+const MIN_RUN_DIVISOR: i64 = 200;
 /// Share of its other own time in which a slow lane must be slow for the finding not to be doubted.
 const SLOW_SHARE: f64 = 0.5;
 /// Minimum excess of a lane that counts as slow elsewhere, as a share of the factor's excess.
