@@ -39,7 +39,7 @@
 //! were chosen on a recorded run of LAMMPS in which the calls of one rank were prolonged.
 //!
 //! - *Slow in every iteration*: the own work of a rank in an iteration, on all threads and without waits, exceeds the
-//!   median of the other ranks by 50 %, or by 15 % if half of the difference is in calls that no other rank makes. The
+//!   median of the other ranks by 40 %, or by 15 % if half of the difference is in calls that no other rank makes. The
 //!   usual work is the sum over call paths of the quantile .10 over the iterations: a host that takes cores away only
 //!   adds time, at another path each time. The rank must be the first in both halves of the run, and in odd and even
 //!   iterations. Chosen on jobs of PyTorch; 2 ranks are enough.

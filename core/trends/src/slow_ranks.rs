@@ -16,7 +16,7 @@ use super::robust::{median, median_and_spread};
 const LOW: usize = 10;
 /// Minimum work of a slow rank in percent of the median of its peers. Equal ranks of jobs on a host with too few cores
 /// differ by up to 38 %: one of them may never have a core for itself.
-const SLOW_PERCENT: i64 = 150;
+const SLOW_PERCENT: i64 = 140;
 /// The same if at least half of the difference is in calls that no other rank makes.
 const EXTRA_CALLS_PERCENT: i64 = 115;
 /// Minimum work in percent of the next rank: only one rank can be named.
