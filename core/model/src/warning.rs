@@ -58,6 +58,8 @@ pub enum WarningKind {
     TimesApart,
     /// A file does not state its rank; it follows from its name or its place among the files.
     RankAssumed,
+    /// The folder has earlier profiles of the same program, which were not read.
+    EarlierProfiles,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
     /// A call stack tree grew over several steps beyond the limit of kept calls; it was not judged.
@@ -93,6 +95,7 @@ impl WarningKind {
                 | Self::OneSideOnly
                 | Self::CallCut
                 | Self::RankAssumed
+                | Self::EarlierProfiles
                 | Self::CommunicatorAssumed
         )
     }
@@ -143,6 +146,9 @@ impl fmt::Display for WarningKind {
             }
             Self::RankAssumed => {
                 "files that do not state their rank: taken from their names or their order"
+            }
+            Self::EarlierProfiles => {
+                "earlier profiles in this folder, not read: the newest was; give the folder of one to read it"
             }
             Self::Unclosed => "still open at the end, closed at the last event",
             Self::TreeTooLarge => "trees too large to be kept until their end, not judged",

@@ -31,12 +31,21 @@ pub enum SourceError {
     },
     /// The folder has no trace.
     #[error(
-        "no trace is here or one level below; give the folder of a run, a file, or a pattern such as 'run/*.bp', in one \
+        "no trace is here or up to four levels below; give the folder of a run, a file, or a pattern such as 'run/*.bp', in one \
          of these formats: {formats}: {}", .path.display()
     )]
     NoTrace {
         /// The names of the known formats.
         formats: String,
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder is the top of a large tree.
+    #[error(
+        "no trace is in the upper levels of this folder, and it has too many files to look at all; give the folder of \
+         one run: {}", .path.display()
+    )]
+    TooManyEntries {
         /// The folder.
         path: PathBuf,
     },

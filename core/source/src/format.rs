@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callgrove_model::{ProgramId, Progress, RankId, Trace};
+use callgrove_model::{ProgramId, Progress, RankId, Trace, Warnings};
 
 use crate::error::SourceError;
 use crate::input::Input;
@@ -20,6 +20,12 @@ pub trait Format: Send + Sync {
     /// Returns whether an input is in this format, by its contents. A damaged or unsupported input that is
     /// unmistakably meant to be in this format counts, so that it is reported and not skipped silently.
     fn probe(&self, input: &Input) -> bool;
+
+    /// Returns whether other traces in the folder of an input are conversions of what such inputs hold, and not parts of
+    /// the run of their own.
+    fn is_original(&self) -> bool {
+        false
+    }
 
     /// Opens an input for which [`Format::probe`] was true.
     ///
@@ -64,6 +70,11 @@ pub trait Part: Send + Sync {
     /// [`RankAssumed`](callgrove_model::WarningKind::RankAssumed). Formats that always state ranks ignore it.
     fn assume_rank(&mut self, rank: RankId) {
         let _ = rank;
+    }
+
+    /// Returns what is to be reported of its choice among others, such as earlier profiles in the same folder.
+    fn notes(&self) -> Warnings {
+        Warnings::default()
     }
 
     /// Returns the ranks in it, which may require reading it.

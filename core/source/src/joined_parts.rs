@@ -44,6 +44,10 @@ impl Part for JoinedPart {
         self.part.assume_rank(rank);
     }
 
+    fn notes(&self) -> Warnings {
+        self.part.notes()
+    }
+
     fn ranks(&self) -> Result<Vec<(ProgramId, RankId)>, SourceError> {
         let ranks = self.part.ranks()?.into_iter();
         Ok(ranks.map(|(_, rank)| (self.program, rank)).collect())

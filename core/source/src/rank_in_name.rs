@@ -17,23 +17,47 @@ pub fn rank_in_name(stream: &Path) -> Option<u32> {
     stem[start..].parse().ok()
 }
 
+/// Words before the number of a process in the name of a folder.
+const PROCESS_WORDS: &[&str] = &[
+    "rank", "process", "proc", "p", "r", "worker", "w", "host", "node", "task",
+];
+
 /// Returns the ranks that files of one run have if they do not state them: the number after the word `rank` in their
-/// names; or their last number, if these are below the number of files, as numbers of processes or times are not; or
-/// their order.
+/// names or in those of their folders; or the number of a process in these; or their last number, if these are below
+/// the number of files, as numbers of processes or times are not; or their order.
 pub(crate) fn assumed_ranks(paths: &[PathBuf]) -> Vec<RankId> {
+    let are_distinct = |it: &Vec<u32>| it.iter().collect::<BTreeSet<_>>().len() == it.len();
     let by = |rank: fn(&str) -> Option<u32>| {
         let names = paths.iter().map(|path| path.file_name()?.to_str());
         let ranks: Option<Vec<u32>> = names.map(|name| rank(name?)).collect();
-        let are_distinct = |it: &Vec<u32>| it.iter().collect::<BTreeSet<_>>().len() == it.len();
         ranks.filter(are_distinct)
     };
     let num_files = u64::try_from(paths.len()).unwrap_or(u64::MAX);
     let is_below = |ranks: &Vec<u32>| ranks.iter().all(|rank| u64::from(*rank) < num_files);
     let in_order = || (0..).take(paths.len()).collect();
+    let by_folder = |number: fn(&str) -> Option<u32>| {
+        let numbers = paths.iter().map(|path| {
+            let mut names = path.parent()?.iter().rev();
+            names.find_map(|name| number(name.to_str()?))
+        });
+        let numbers: Option<Vec<u32>> = numbers.collect();
+        numbers.filter(are_distinct)
+    };
     let ranks = by(rank_in_text)
+        .or_else(|| by_folder(rank_in_text))
+        .or_else(|| by_folder(process_in_folder).filter(is_below))
         .or_else(|| by(last_number).filter(is_below))
         .unwrap_or_else(in_order);
     ranks.into_iter().map(RankId).collect()
+}
+
+/// Returns the number of a process in the name of a folder: a word for a process, and a number. `p3`, `rank_3` and
+/// `worker-3` are process 3; `run3`, `2026_11_28` and `a3` are none.
+pub(crate) fn process_in_folder(name: &str) -> Option<u32> {
+    let word = name.trim_end_matches(|it: char| it.is_ascii_digit());
+    let number = name.get(word.len()..)?.parse().ok()?;
+    let word = word.trim_end_matches(['_', '-', '.']).to_ascii_lowercase();
+    PROCESS_WORDS.contains(&word.as_str()).then_some(number)
 }
 
 /// Returns the number after the word `rank` in a text: 34 in `rank-34.Jul_15.json`, `app_rank34.json` and `MPI Rank
@@ -98,5 +122,12 @@ mod tests {
         assert_eq!(ranks(&["node_4711.99.json", "node_4720.98.json"]), [0, 1]);
         assert_eq!(ranks(&["rank-1.json", "other/rank-1.json"]), [0, 1]);
         assert_eq!(ranks(&["trace.json"]), [0]);
+        let by_folder = ["log/p10/host.xplane.pb", "log/p2/host.xplane.pb"];
+        assert_eq!(ranks(&by_folder), [0, 1]);
+        let by_folder = ["run/rank10/a.json", "run/rank2/a.json"];
+        assert_eq!(ranks(&by_folder), [10, 2]);
+        let by_folder = ["log/p1/date/h.pb", "log/p0/date/h.pb"];
+        assert_eq!(ranks(&by_folder), [1, 0]);
+        assert_eq!(ranks(&["log/p1/h-1.pb", "log/p1/h-0.pb"]), [1, 0]);
     }
 }

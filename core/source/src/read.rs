@@ -66,7 +66,10 @@ fn read_part(
     part: &dyn Part,
     report: impl Fn(f32) -> Result<(), Cancelled> + Copy,
 ) -> Result<PartOutcome, SourceError> {
-    let mut outcome = PartOutcome::default();
+    let mut outcome = PartOutcome {
+        warnings: part.notes(),
+        ..PartOutcome::default()
+    };
     let others = read_ranks(part, Projection::default(), &mut outcome, report)?;
     for (program, rank) in others {
         let projection = Projection {

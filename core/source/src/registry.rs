@@ -7,14 +7,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgrove_model::{Progress, Trace};
+use callgrove_model::{Progress, Trace, WarningKind, Warnings};
 
 use crate::error::SourceError;
-use crate::format::{Contents, Extent, Format, LoadTrace, Part};
+use crate::format::{Contents, Format, LoadTrace, Part};
 use crate::input::{FileSystem, Input};
 use crate::joined_parts::in_program;
+use crate::member::{Member, of_one_format, recognize, without_copies};
+use crate::noted_part::with_notes;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::{check_parts, read_parts};
+use crate::run_folders::RunFolders;
+use crate::run_search::part_folders;
 use crate::workers::Workers;
 
 /// Separator of the paths of a run that is named by several.
@@ -34,12 +38,19 @@ pub enum RecordedRun {
     Trace(Box<dyn LoadTrace>),
 }
 
-/// An input whose format is known.
-struct Member<'a> {
-    input: Input,
-    /// The index of the format in the registry.
-    number: usize,
-    format: &'a dyn Format,
+/// The inputs of a run.
+#[derive(Default)]
+struct Found<'a> {
+    members: Vec<Member<'a>>,
+    /// Names of earlier profiles beside them, which are left out.
+    earlier: Vec<String>,
+}
+
+impl<'a> Found<'a> {
+    fn of(members: Vec<Member<'a>>) -> Self {
+        let earlier = Vec::new();
+        Self { members, earlier }
+    }
 }
 
 impl Registry {
@@ -48,16 +59,16 @@ impl Registry {
         Self { files, formats }
     }
 
-    /// Returns the inputs of one run: those in the folder `source` or one level below, `source` itself if it is in a
-    /// known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one
+    /// Returns the inputs of one run: those in the folder `source` or in the nearest folders up to four levels below, of the
+    /// newest profile there; `source` itself if it is in a known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one
     /// rank each are in the order of the ranks in their names.
     ///
     /// # Errors
     /// [`SourceError::NotFound`], [`SourceError::BadPattern`], [`SourceError::NoMatch`], [`SourceError::NoTrace`],
-    /// [`SourceError::SeveralRuns`], [`SourceError::SeveralFormats`], [`SourceError::UnknownFormat`],
-    /// [`SourceError::Io`].
+    /// [`SourceError::SeveralRuns`], [`SourceError::SeveralFormats`], [`SourceError::TooManyEntries`],
+    /// [`SourceError::UnknownFormat`], [`SourceError::Io`].
     pub fn find(&self, source: &Path) -> Result<Vec<PathBuf>, SourceError> {
-        let members = self.members(source)?.into_iter();
+        let members = self.members(source)?.members.into_iter();
         Ok(members
             .map(|member| member.input.path().to_owned())
             .collect())
@@ -68,7 +79,7 @@ impl Registry {
     /// # Errors
     /// Those of [`Registry::find`] and of [`Format::open`]; [`SourceError::NotAPart`].
     pub fn open(&self, source: &Path) -> Result<RecordedRun, SourceError> {
-        let members = self.members(source)?;
+        let Found { members, earlier } = self.members(source)?;
         let is_alone = members.len() == 1;
         let formats: BTreeSet<usize> = members.iter().map(|it| it.number).collect();
         let mut parts = Vec::new();
@@ -102,6 +113,13 @@ impl Registry {
                 part.assume_rank(rank);
             }
         }
+        if let (Some(newest), false) = (earlier.last(), parts.is_empty()) {
+            let mut notes = Warnings::default();
+            let count = u64::try_from(earlier.len()).unwrap_or(u64::MAX);
+            notes.count_many(WarningKind::EarlierProfiles, None, count, || newest.clone());
+            let first = parts.remove(0);
+            parts.insert(0, with_notes(first, notes));
+        }
         Ok(RecordedRun::Events(parts))
     }
 
@@ -129,7 +147,7 @@ impl Registry {
         self.open(source)?.load(workers, progress)
     }
 
-    fn members(&self, source: &Path) -> Result<Vec<Member<'_>>, SourceError> {
+    fn members(&self, source: &Path) -> Result<Found<'_>, SourceError> {
         let mut paths = Vec::new();
         for named in self.named_paths(source) {
             // A path that exists is literal, even if it contains pattern characters.
@@ -139,17 +157,20 @@ impl Registry {
                 paths.extend(self.files.matching(&named)?);
             }
         }
-        let mut members = Vec::new();
+        let mut found = Found::default();
         for path in paths {
-            members.extend(self.members_at(&path)?);
+            let Found { members, earlier } = self.members_at(&path)?;
+            found.members.extend(members);
+            found.earlier.extend(earlier);
         }
         let order = |member: &Member<'_>| {
             let path = member.input.path();
             (member.number, rank_in_name(path), path.to_owned())
         };
+        let members = &mut found.members;
         members.sort_by_cached_key(order);
         members.dedup_by(|a, b| a.input.path() == b.input.path());
-        Ok(members)
+        Ok(found)
     }
 
     /// Returns the paths and patterns of a run.
@@ -166,10 +187,10 @@ impl Registry {
         }
     }
 
-    fn members_at(&self, path: &Path) -> Result<Vec<Member<'_>>, SourceError> {
+    fn members_at(&self, path: &Path) -> Result<Found<'_>, SourceError> {
         let input = Input::new(path, &self.files);
-        if let Some(member) = self.recognize(&input) {
-            return Ok(vec![member]);
+        if let Some(member) = recognize(&self.formats, &input) {
+            return Ok(Found::of(vec![member]));
         }
         let path = path.to_owned();
         if !input.is_folder() {
@@ -177,50 +198,35 @@ impl Registry {
             return Err(SourceError::UnknownFormat { formats, path });
         }
         let entries = input.entries()?;
-        let here = entries.iter().filter_map(|entry| self.recognize(entry));
-        let (parts, runs): (Vec<_>, Vec<_>) =
-            here.partition(|member| member.format.extent() == Extent::Part);
+        let here = entries.iter();
+        let here = here.filter_map(|entry| recognize(&self.formats, entry));
+        let (parts, runs): (Vec<_>, Vec<_>) = here.partition(Member::is_part);
         if !parts.is_empty() {
-            return of_one_format(parts, path);
+            return Ok(Found::of(of_one_format(without_copies(parts), path)?));
         }
-        let mut below = Vec::new();
-        for folder in entries.iter().filter(|entry| entry.is_folder()) {
-            // A folder that cannot be listed does not hold the trace.
-            let entries = folder.entries().unwrap_or_default();
-            let members = entries.iter().filter_map(|entry| self.recognize(entry));
-            let is_part = |member: &Member<'_>| member.format.extent() == Extent::Part;
-            let parts: Vec<_> = members.filter(is_part).collect();
-            if !parts.is_empty() {
-                below.push((folder, parts));
-            }
-        }
+        let below = part_folders(&self.formats, &entries, &path)?;
         // Complete runs in the folder count only if it holds no run in parts: they may have been made of it.
-        if below.is_empty() && runs.len() == 1 {
-            return Ok(runs);
+        if below.is_empty() {
+            let names: Vec<_> = runs.iter().map(Member::name).collect();
+            return match names.len() {
+                0 => {
+                    let formats = self.format_names();
+                    Err(SourceError::NoTrace { formats, path })
+                }
+                1 => Ok(Found::of(runs)),
+                _ => Err(SourceError::SeveralRuns { names, path }),
+            };
         }
-        let names: Vec<String> = if below.is_empty() {
-            runs.iter().map(|run| name(&run.input)).collect()
-        } else {
-            below.iter().map(|(folder, _)| name(folder)).collect()
-        };
-        match (below.pop(), names.len()) {
-            (_, 0) => {
-                let formats = self.format_names();
-                Err(SourceError::NoTrace { formats, path })
+        match RunFolders::of(below, &path) {
+            RunFolders::Several(names) => Err(SourceError::SeveralRuns { names, path }),
+            RunFolders::One(folders, earlier) => {
+                let parts = folders.into_iter().flat_map(|it| it.parts).collect();
+                Ok(Found {
+                    members: of_one_format(parts, path)?,
+                    earlier,
+                })
             }
-            (Some((_, parts)), 1) => of_one_format(parts, path),
-            _ => Err(SourceError::SeveralRuns { names, path }),
         }
-    }
-
-    fn recognize(&self, input: &Input) -> Option<Member<'_>> {
-        let mut formats = self.formats.iter().enumerate();
-        let (number, format) = formats.find(|(_, format)| format.probe(input))?;
-        Some(Member {
-            input: input.clone(),
-            number,
-            format: format.as_ref(),
-        })
     }
 
     fn format_names(&self) -> String {
@@ -257,24 +263,4 @@ impl RecordedRun {
             }),
         }
     }
-}
-
-/// Returns the inputs in a folder if they are in one format. Files in several may be conversions of each other.
-fn of_one_format(members: Vec<Member<'_>>, path: PathBuf) -> Result<Vec<Member<'_>>, SourceError> {
-    let mut formats: Vec<_> = members
-        .iter()
-        .map(|it| (it.number, it.format.name()))
-        .collect();
-    formats.sort_unstable();
-    formats.dedup();
-    if formats.len() == 1 {
-        return Ok(members);
-    }
-    let formats = formats.iter().map(|it| it.1).collect::<Vec<_>>().join("; ");
-    Err(SourceError::SeveralFormats { formats, path })
-}
-
-fn name(input: &Input) -> String {
-    let name = input.path().file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
