@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use callgrove_formats::{load, local_registry};
-use callgrove_model::{ExecIdx, Progress, Trace};
+use callgrove_model::{ExecIdx, Progress, Trace, WarningKind};
 use callgrove_packed::write_trace_file;
 use callgrove_source::{PATH_SEPARATOR, SourceError, rank_in_name};
 use tempfile::TempDir;
@@ -243,4 +243,119 @@ fn files_of_one_format_given_together_are_ranks_of_one_run() {
     let missing = together(&[&stream(2), &run.path().join("missing")]);
     let refused = find(&missing).unwrap_err();
     assert!(matches!(refused, SourceError::NotFound { .. }), "{refused}");
+}
+
+/// Writes a file of Chrome JSON with one call, and makes its folder.
+fn write_json(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let event = r#"{"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":2}"#;
+    fs::write(path, format!("[{event}]")).unwrap();
+}
+
+/// Writes an XPlane file with one call, and makes its folder.
+fn write_xplane(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let line = b"\x08\x01\x12\x01t\x22\x06\x08\x01\x10\x00\x18\x64";
+    let mut plane = b"\x12\x09/host:CPU\x1A".to_vec();
+    plane.push(u8::try_from(line.len()).unwrap());
+    plane.extend(line);
+    plane.extend(b"\x22\x09\x08\x01\x12\x05\x08\x01\x12\x01f");
+    let mut file = vec![0x0A, u8::try_from(plane.len()).unwrap()];
+    file.extend(plane);
+    fs::write(path, file).unwrap();
+}
+
+/// Returns the files that are found, relative to the folder.
+fn names_below(folder: &Path) -> Vec<String> {
+    let files = find(folder).unwrap().into_iter();
+    let names = files.map(|it| it.strip_prefix(folder).unwrap().display().to_string());
+    names.collect()
+}
+
+fn ranks_of(trace: &Trace) -> Vec<u32> {
+    trace.lanes.iter().map(|lane| lane.rank.0).collect()
+}
+
+#[test]
+fn the_profile_of_each_process_is_found_from_the_top_and_nothing_is_read_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path();
+    for rank in [0, 1, 10] {
+        let profile = log.join(format!(
+            "p{rank}/plugins/profile/2026_11_28_09_51_2{}",
+            rank % 9
+        ));
+        write_xplane(&profile.join("vm.xplane.pb"));
+        write_json(&profile.join("vm.trace.json.gz"));
+        write_json(&profile.join("perfetto_trace.json.gz"));
+    }
+    let expected = [
+        "p0/plugins/profile/2026_11_28_09_51_20/vm.xplane.pb",
+        "p1/plugins/profile/2026_11_28_09_51_21/vm.xplane.pb",
+        "p10/plugins/profile/2026_11_28_09_51_21/vm.xplane.pb",
+    ];
+    assert_eq!(names_below(log), expected);
+    assert_eq!(ranks_of(&load(log, Progress::none()).unwrap()), [0, 1, 2]);
+    assert_eq!(names_below(&log.join("p1/plugins")).len(), 1);
+}
+
+#[test]
+fn without_planes_the_json_of_a_process_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("plugins/profile/2026_11_28_09_51_20");
+    write_json(&profile.join("vm.trace.json.gz"));
+    write_json(&profile.join("perfetto_trace.json.gz"));
+    assert_eq!(
+        ranks_of(&load(folder.path(), Progress::none()).unwrap()),
+        [0]
+    );
+}
+
+#[test]
+fn hosts_that_write_seconds_apart_are_one_profile_and_earlier_ones_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let profiles = folder.path().join("plugins/profile");
+    for (date, host) in [
+        ("2026_11_27_23_00_00", "w-0"),
+        ("2026_11_28_09_51_58", "w-1"),
+        ("2026_11_28_09_58_59", "w-0"),
+        ("2026_11_28_09_59_01", "w-1"),
+    ] {
+        write_xplane(&profiles.join(date).join(format!("{host}.xplane.pb")));
+    }
+    let expected = [
+        "plugins/profile/2026_11_28_09_58_59/w-0.xplane.pb",
+        "plugins/profile/2026_11_28_09_59_01/w-1.xplane.pb",
+    ];
+    assert_eq!(names_below(folder.path()), expected);
+    let trace = load(folder.path(), Progress::none()).unwrap();
+    assert_eq!(ranks_of(&trace), [0, 1]);
+    let note = trace.warnings.iter();
+    let note = note
+        .into_iter()
+        .find(|it| it.kind == WarningKind::EarlierProfiles);
+    let note = note.unwrap();
+    assert_eq!(note.count, 2);
+    assert_eq!(note.first.place, "plugins/profile/2026_11_28_09_51_58");
+}
+
+#[test]
+fn folders_of_ranks_are_one_run_and_folders_of_runs_are_several() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "run/rank1/a.json",
+        "run/rank0/a.json",
+        "runs/a1/t.json",
+        "runs/a2/t.json",
+    ] {
+        write_json(&folder.path().join(name));
+    }
+    let run = folder.path().join("run");
+    assert_eq!(names_below(&run), ["rank0/a.json", "rank1/a.json"]);
+    assert_eq!(ranks_of(&load(&run, Progress::none()).unwrap()), [0, 1]);
+    let error = find(&folder.path().join("runs")).unwrap_err().to_string();
+    assert!(
+        error.contains("several traces are here (a1, a2)"),
+        "{error}"
+    );
 }

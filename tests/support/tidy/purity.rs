@@ -14,6 +14,7 @@ pub(super) const PURE: &[&str] = &[
     "core/formats/otf2/",
     "core/formats/packed/",
     "core/formats/perfetto/",
+    "core/formats/xplane/",
     "core/detect/",
     "core/causes/",
     "core/patterns/",

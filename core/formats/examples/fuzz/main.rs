@@ -34,7 +34,7 @@ use watch::ChildWatch;
 
 /// The formats, by the names that this program gives them.
 const FORMATS: &[&str] = &[
-    "otf2", "bp", "packed", "perfetto", "chrome", "forest", "csv", "sqlite",
+    "otf2", "bp", "packed", "perfetto", "xplane", "chrome", "forest", "csv", "sqlite",
 ];
 /// Time of a run without `--seconds`.
 const DEFAULT_SECONDS: u64 = 60;

@@ -15,6 +15,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use crate::mutation::InputFiles;
 use crate::writers::{
     ArchiveWriter, KinetoText, Message, NSIGHT, NSIGHT_MPI, ROCPD_3, ROCPD_3_ROWS, RPD, small,
+    small_planes,
 };
 
 /// Any error of this program.
@@ -108,6 +109,13 @@ pub(crate) fn specimens(format: &str) -> Result<Vec<Specimen>, AnyError> {
         }
         "chrome" => chrome(),
         "perfetto" => perfetto()?,
+        "xplane" => {
+            let file = small_planes().bytes;
+            vec![
+                Specimen::plain("host.xplane.pb", file.clone()),
+                Specimen::zipped("host.xplane.pb.gz", file),
+            ]
+        }
         "csv" => vec![Specimen::plain("run.csv", CSV)],
         "forest" => {
             let text = fs::read(root.join("assets/lammps-4r-small/pair-eam-compute.jsonl"))?;

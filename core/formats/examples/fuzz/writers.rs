@@ -14,8 +14,11 @@ mod gpu_sqlite;
 mod otf2;
 #[path = "../../perfetto/tests/support/mod.rs"]
 mod perfetto;
+#[path = "../../xplane/tests/support/mod.rs"]
+mod xplane;
 
 pub(crate) use chrome::KinetoText;
 pub(crate) use gpu_sqlite::{NSIGHT, NSIGHT_MPI, ROCPD_3, ROCPD_3_ROWS, RPD};
 pub(crate) use otf2::ArchiveWriter;
 pub(crate) use perfetto::{Message, small};
+pub(crate) use xplane::small_planes;
