@@ -87,7 +87,7 @@ def stencil(folder, slow):
 
 
 def workers(folder, slow):
-    return [compiled(folder, "workers"), "100", *slow]
+    return [compiled(folder, "workers"), "600", *slow]
 
 
 def compiled(folder, name):

@@ -25,7 +25,7 @@ const MIN_AGREEING: usize = 2;
 
 /// The clock of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clock {
+pub(crate) enum TraceClock {
     /// Times are since the epoch.
     Wall,
     /// Times are since an unknown instant.
@@ -43,7 +43,7 @@ struct Delay {
 
 /// The faults of a run, as its script wrote them down.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Truth {
+pub(crate) struct InjectedFaults {
     delays: Vec<Delay>,
     slow_ranks: Vec<u64>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Score {
     wrongly_slow_ranks: Vec<u64>,
 }
 
-impl Truth {
+impl InjectedFaults {
     /// Reads the rows `[rank, step, kind, start, end]`, with times in seconds.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl Statement {
         })
     }
 
-    fn is_false(&self, truth: &Truth) -> bool {
+    fn is_false(&self, truth: &InjectedFaults) -> bool {
         let names_another = match self.rank {
             Some(rank) => !truth.has_fault(rank),
             None => self.is_of_host,
@@ -154,12 +154,17 @@ impl Score {
     ///
     /// # Errors
     /// A line is no row of these commands.
-    pub(crate) fn new(truth: &Truth, clock: Clock, incidents: &str, trends: &str) -> Result<Self> {
+    pub(crate) fn new(
+        truth: &InjectedFaults,
+        clock: TraceClock,
+        incidents: &str,
+        trends: &str,
+    ) -> Result<Self> {
         let statements = incidents.lines().map(Statement::parse);
         let statements: Vec<Statement> = statements.collect::<Result<_>>()?;
         let zero_us = match clock {
-            Clock::Wall => Some(0.0),
-            Clock::Unknown => start_of_trace(truth, &statements),
+            TraceClock::Wall => Some(0.0),
+            TraceClock::Unknown => start_of_trace(truth, &statements),
         };
         let is_missed = |delay: &&Delay| {
             zero_us.is_none_or(|zero| !statements.iter().any(|it| delay.is_found_by(it, zero)))
@@ -240,12 +245,16 @@ impl fmt::Display for Score {
 
 /// Returns when a trace without a wall clock starts: of all starts that put the middle of a statement on the middle of a
 /// delay of the same rank, the first one by which most delays are found. `None` if fewer than two agree.
-fn start_of_trace(truth: &Truth, statements: &[Statement]) -> Option<f64> {
+fn start_of_trace(truth: &InjectedFaults, statements: &[Statement]) -> Option<f64> {
     let mut best = (MIN_AGREEING - 1, None);
     for delay in &truth.delays {
         for statement in statements.iter().filter(|it| it.rank == Some(delay.rank)) {
             let zero_us =
                 (delay.start_us + delay.end_us - statement.start_us - statement.end_us) / 2.0;
+            // Most statements are too short or too long for the delay, whenever the trace starts.
+            if !delay.is_found_by(statement, zero_us) {
+                continue;
+            }
             let is_found =
                 |delay: &&Delay| statements.iter().any(|it| delay.is_found_by(it, zero_us));
             let num_found = truth.delays.iter().filter(is_found).count();
@@ -288,15 +297,15 @@ mod tests {
         )
     }
 
-    fn score(truth: &str, clock: Clock, incidents: &[String], trends: &str) -> Score {
-        let truth = Truth::parse(truth).unwrap();
+    fn score(truth: &str, clock: TraceClock, incidents: &[String], trends: &str) -> Score {
+        let truth = InjectedFaults::parse(truth).unwrap();
         Score::new(&truth, clock, &incidents.join("\n"), trends).unwrap()
     }
 
     #[test]
     fn a_delay_is_found_by_an_incident_of_its_rank_and_time() {
         let found = |incident: String| {
-            let score = score(TRUTH, Clock::Wall, &[incident], "");
+            let score = score(TRUTH, TraceClock::Wall, &[incident], "");
             score.num_delays - score.missed.len()
         };
         assert_eq!(found(incident("1", 10_000, 100, 95)), 1);
@@ -310,7 +319,7 @@ mod tests {
     #[test]
     fn a_certain_and_costly_statement_about_another_rank_or_the_host_is_false() {
         let false_ = |incident: String| {
-            score(TRUTH, Clock::Wall, &[incident], "")
+            score(TRUTH, TraceClock::Wall, &[incident], "")
                 .false_statements
                 .len()
         };
@@ -326,18 +335,27 @@ mod tests {
     #[test]
     fn without_a_wall_clock_at_least_two_delays_agree_on_the_start() {
         let two = [incident("1", 500, 100, 95), incident("1", 1_500, 100, 95)];
-        assert!(score(TRUTH, Clock::Unknown, &two, "").missed.is_empty());
+        assert!(
+            score(TRUTH, TraceClock::Unknown, &two, "")
+                .missed
+                .is_empty()
+        );
         let one = [incident("1", 500, 100, 95), incident("1", 1_900, 100, 95)];
-        assert_eq!(score(TRUTH, Clock::Unknown, &one, "").missed.len(), 2);
+        assert_eq!(score(TRUTH, TraceClock::Unknown, &one, "").missed.len(), 2);
     }
 
     #[test]
     fn slow_ranks_are_named_by_trends() {
         let truth = r#"[[3, -1, "slow", 0, 0]]"#;
         let trends = "{\"kind\":\"slow\",\"ranks\":[3]}\n{\"kind\":\"growth\",\"ranks\":[1]}";
-        let named = score(truth, Clock::Wall, &[], trends);
+        let named = score(truth, TraceClock::Wall, &[], trends);
         assert!(named.details().is_empty(), "{named:?}");
-        let wrong = score(truth, Clock::Wall, &[], "{\"kind\":\"slow\",\"ranks\":[0]}");
+        let wrong = score(
+            truth,
+            TraceClock::Wall,
+            &[],
+            "{\"kind\":\"slow\",\"ranks\":[0]}",
+        );
         assert_eq!(
             wrong.details(),
             ["missed: slow rank 3", "false: slow rank 0"]
@@ -347,9 +365,19 @@ mod tests {
     #[test]
     fn the_sum_of_scores_has_all_of_them() {
         let mut total = Score::default();
-        total += &score(TRUTH, Clock::Wall, &[incident("1", 10_000, 100, 95)], "");
-        total += &score("[]", Clock::Wall, &[incident("0", 10_000, 100, 95)], "");
-        total += &score(r#"[[3, -1, "slow", 0, 0]]"#, Clock::Wall, &[], "");
+        total += &score(
+            TRUTH,
+            TraceClock::Wall,
+            &[incident("1", 10_000, 100, 95)],
+            "",
+        );
+        total += &score(
+            "[]",
+            TraceClock::Wall,
+            &[incident("0", 10_000, 100, 95)],
+            "",
+        );
+        total += &score(r#"[[3, -1, "slow", 0, 0]]"#, TraceClock::Wall, &[], "");
         assert_eq!(
             total.to_string(),
             "found 1 of 2 delays and 0 of 1 slow ranks, missed 2, false 1"
@@ -359,8 +387,8 @@ mod tests {
 
     #[test]
     fn a_row_without_times_is_an_error() {
-        let truth = Truth::default();
-        let message = Score::new(&truth, Clock::Wall, "{\"root_rank\":1}", "").unwrap_err();
+        let truth = InjectedFaults::default();
+        let message = Score::new(&truth, TraceClock::Wall, "{\"root_rank\":1}", "").unwrap_err();
         assert!(message.to_string().contains("no start_us"), "{message}");
     }
 }

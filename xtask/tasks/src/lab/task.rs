@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::machine::Machine;
 use super::programs::{LabProgram, PROGRAMS, Script};
-use super::score::{Clock, Score, Truth};
+use super::score::{InjectedFaults, Score, TraceClock};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -165,9 +165,10 @@ fn score(program: &LabProgram, callgrove: &Path, folder: &Path) -> Result<Score>
     };
     let about: Value = serde_json::from_str(&read("about.json")?)?;
     let trace = folder.join(about["trace"].as_str().unwrap_or_default());
-    let (clock, truth) = match program.script {
-        Script::Torch => (Clock::Wall, Truth::parse(&read("truth.json")?)?),
-        Script::Mpi => (Clock::Unknown, Truth::parse(&read("truth.json")?)?),
+    let truth = InjectedFaults::parse(&read("truth.json")?)?;
+    let clock = match program.script {
+        Script::Torch => TraceClock::Wall,
+        Script::Mpi => TraceClock::Unknown,
     };
     let ask = |args: &[&str]| {
         let mut command = Command::new(callgrove);
