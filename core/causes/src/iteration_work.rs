@@ -20,6 +20,9 @@ const MIN_REPEATED: usize = 8;
 /// Maximum number of iterations that are examined, at equal distances.
 const MAX_ITERATIONS: usize = 256;
 
+/// Maximum number of calls of a run, so that the search takes seconds.
+const MAX_CALLS: usize = 20_000_000;
+
 /// The own work of one rank at one call path.
 #[derive(Clone, Debug)]
 pub struct PathWork {
@@ -47,9 +50,12 @@ pub struct RankWork {
 }
 
 /// Returns the own work of the ranks of each program that has several and in which all of them repeat a function: the
-/// calls of the outermost repeated function with the longest total time begin its iterations. Cost: that of splitting
-/// the run into segments.
+/// calls of the outermost repeated function with the longest total time begin its iterations. None of a run with more
+/// than `MAX_CALLS`. Cost: that of splitting the run into segments.
 pub fn iteration_work(trace: &Trace) -> Vec<Vec<RankWork>> {
+    if trace.num_executions() > MAX_CALLS {
+        return Vec::new();
+    }
     let first = first_lanes(trace);
     let mut by_program: BTreeMap<ProgramId, Vec<LaneIdx>> = BTreeMap::new();
     for &lane in &first {

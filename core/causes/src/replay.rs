@@ -404,10 +404,15 @@ impl Replay<'_> {
         add(lag, index, excess.amount, &self.found.roots);
     }
 
-    /// Returns whether an operation waits for other ranks by messages that the trace does not have.
+    /// Returns whether an operation waits for other ranks by messages that the trace does not have, or in a collective
+    /// of ranks that are not in the trace.
     fn can_wait_unmatched(&self, it: OperationRef, operation: &Operation) -> bool {
-        let kind = OperationKind::Call(CallKind::PointToPoint);
-        operation.kind == kind && self.meetings.of(it).is_none()
+        let OperationKind::Call(kind) = operation.kind else {
+            return false;
+        };
+        let is_alone = self.segments.processes.len() == 1;
+        let is_unmatched = kind == CallKind::PointToPoint || (is_alone && kind.is_collective());
+        is_unmatched && self.meetings.of(it).is_none()
     }
 
     /// Returns the lanes that an operation can wait for: of its messages, its meeting, or the sends it completes.

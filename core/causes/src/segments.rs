@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use callgrove_model::{
     CallSize, DurationNs, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId,
-    TimeNs, Trace,
+    TimeNs, Trace, TracerWrite,
 };
 
 use super::call_kind::CallKind;
@@ -311,6 +311,7 @@ struct Walk<'a> {
     kinds: &'a [CallKind],
     device_waits: &'a DeviceWaits,
     sizes: &'a [CallSize],
+    writes: &'a [TracerWrite],
     index: LaneIdx,
     places: &'a mut Places,
     /// The open calls with their paths, outermost first.
@@ -341,6 +342,7 @@ impl<'a> Walk<'a> {
             kinds,
             device_waits,
             sizes: trace.sizes_on(index),
+            writes: trace.writes_on(index),
             index,
             places,
             open: Vec::new(),
@@ -520,7 +522,7 @@ impl<'a> Walk<'a> {
         if self.kinds[func.index()] == CallKind::TracerFlush {
             return true;
         }
-        let writes = self.trace.writes_on(self.index);
+        let writes = self.writes;
         let common = |time| self.clocks.common(self.index, time);
         while (writes.get(self.next_write)).is_some_and(|write| common(write.end) <= start) {
             self.next_write += 1;
