@@ -16,8 +16,9 @@ use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
 
 use super::clock::Clocks;
 use super::delay_root::{DelayRoot, share};
+use super::lanes::places::index;
+use super::lanes::segments::{Gap, LaneSegments, Segments};
 use super::outcome::CauseKind;
-use super::segments::{Gap, LaneSegments, Segments, index};
 
 /// Minimum delay that counts.
 const MIN_DELAY: DurationNs = DurationNs::from_us(200);

@@ -2,9 +2,10 @@
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
+use super::lanes::places::{PathIdx, index};
+use super::lanes::segments::{OperationRef, Segments};
 use super::outcome::{CauseKind, WaitKind};
 use super::release::Released;
-use super::segments::{OperationRef, PathIdx, Segments, index};
 
 /// Divisor of the number of ranks: work that at most an eighth of them do is serial.
 const SERIAL_RANKS: usize = 8;

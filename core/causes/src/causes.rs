@@ -11,20 +11,20 @@ use callgrove_model::{
 };
 
 use super::by_design::{DesignedWait, designed};
-use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::clock_evidence::compare_clocks;
 use super::delay_root::DelayRoot;
-use super::device_waits::DeviceWaits;
 use super::grouping::{Cluster, confidence_percent, group};
 use super::lane_delays::LaneDelays;
+use super::lanes::call_kind::CallKind;
+use super::lanes::device_waits::DeviceWaits;
+use super::lanes::segments::{OperationRef, Segments};
 use super::meetings::Meetings;
 use super::outcome::{
     CauseKind, DelayCause, DelayRole, Incident, Incidents, RootCause, Waits, period,
 };
 use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
-use super::segments::{OperationRef, Segments};
 use super::stall;
 use super::thread_waits::add_thread_waits;
 use super::unentered::Hangs;

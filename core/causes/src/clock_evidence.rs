@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{LaneIdx, ProgramId, TimeNs, Trace};
 
-use super::call_kind::synchronises;
 use super::clock::{Clocks, time};
 use super::clock_bounds::Bounds;
+use super::lanes::call_kind::synchronises;
+use super::lanes::places::PathIdx;
+use super::lanes::segments::{OperationRef, Segments};
 use super::meetings::Meetings;
-use super::segments::{OperationRef, PathIdx, Segments};
 
 /// Minimum number of calls of one path from which it is learnt whether ranks met in them: an assumption. Half of it
 /// learns from more paths, with less evidence for each; calls that start and end a run are made once or twice.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
+use super::lanes::places::{PathIdx, index, number};
+use super::lanes::segments::OperationRef;
 use super::outcome::CauseKind;
-use super::segments::{OperationRef, PathIdx, index, number};
 
 /// Index of a root among those that are followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

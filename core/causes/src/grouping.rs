@@ -8,9 +8,9 @@ use callgrove_model::{DurationNs, TimeNs};
 use super::background::{Background, is_aside};
 use super::clock::Clocks;
 use super::delay_root::DelayRoot;
+use super::lanes::segments::Segments;
 use super::meetings::{Meetings, TIE};
 use super::outcome::CauseKind;
-use super::segments::Segments;
 
 /// Minimum number of gaps over which the delay of a slow rank is spread.
 const SPREAD_GAPS: u32 = 3;

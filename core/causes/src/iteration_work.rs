@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, TimeNs, Trace};
 
-use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::device_waits::DeviceWaits;
-use super::segments::{GapPart, PathIdx, Segments};
+use super::lanes::call_kind::CallKind;
+use super::lanes::device_waits::DeviceWaits;
+use super::lanes::places::{GapPart, PathIdx};
+use super::lanes::segments::Segments;
 use super::thread_waits::add_thread_waits;
 
 /// Minimum number of iterations of each rank.

@@ -9,10 +9,10 @@ use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
 
 use super::delay_root::DelayRoot;
 use super::delay_root::share;
+use super::lanes::segments::Segments;
 use super::outcome::{DelayRole, Hop, RootCause, WaitKind};
 use super::release::Released;
 use super::replay::ChargedWait;
-use super::segments::Segments;
 
 /// Minimum delay of an execution.
 const MIN_DELAY: DurationNs = DurationNs::from_us(200);

@@ -10,10 +10,10 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::clock::Clocks;
 use super::delay_root::{DelayRoot, RootIdx};
+use super::lanes::segments::Segments;
 use super::meetings::TIE;
 use super::outcome::CauseKind;
 use super::release::Partners;
-use super::segments::Segments;
 
 /// Minimum delay of a message that counts as late: that of an incident. Half or double of it moves only which short
 /// delays are undecided.

@@ -3,7 +3,7 @@
 //! | step | module |
 //! |---|---|
 //! | compares the clocks of hosts by messages and collectives | `clock`, `clock_bounds`, `clock_evidence` |
-//! | splits each lane into gaps of own work and operations in which it can wait | `segments` |
+//! | splits each lane into gaps of own work and operations in which it can wait | `lanes` |
 //! | finds the calls of the ranks, or of threads, that belong together | `meetings` |
 //! | finds the release of each operation, and so its wait | `release` |
 //! | finds the usual duration at each place, and the excesses over it | `usual` |
@@ -55,37 +55,33 @@
 
 mod background;
 mod by_design;
-mod call_kind;
 mod causes;
 mod clock;
 mod clock_bounds;
 mod clock_evidence;
 mod delay_root;
-mod device_waits;
-mod gpu_streams;
 mod grouping;
 mod iteration_work;
 mod lane_delays;
+mod lanes;
 mod late_network;
 mod meetings;
 mod outcome;
 mod release;
 mod replay;
-mod segments;
 mod stall;
 mod thread_waits;
 mod unentered;
 mod usual;
-mod wait_names;
 mod wait_states;
 
 pub use causes::Causes;
 pub use clock::{BackInTime, Clocks, HostClock, hosts};
-pub use gpu_streams::StatedStreams;
 pub use iteration_work::{PathWork, RankWork, iteration_work};
+pub use lanes::StatedStreams;
+pub use lanes::can_wait;
 pub use outcome::{
     CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, MissingState,
     RootCause, SimilarIncidents, Unentered, Wait, WaitCell, WaitKind, WaitedFor, Waits,
 };
 pub use unentered::{OpenCall, open_calls};
-pub use wait_names::can_wait;

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs, Trace};
 
-use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::segments::{Operation, OperationKind, OperationRef, PathIdx, Segments, index, number};
+use super::lanes::call_kind::CallKind;
+use super::lanes::places::{PathIdx, index, number};
+use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
 
 /// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
 pub(super) const TIE: DurationNs = DurationNs::from_us(20);

@@ -2,12 +2,13 @@
 
 use callgrove_model::{CommKind, CommRef, DurationNs, ExecRef, LaneIdx, TimeNs, Trace};
 
-use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::device_waits::DeviceWaits;
+use super::lanes::call_kind::CallKind;
+use super::lanes::device_waits::DeviceWaits;
+use super::lanes::places::{index, number};
+use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
 use super::meetings::{Meetings, TIE};
 use super::outcome::WaitKind;
-use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
 
 /// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet.
 pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);

@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
 
-use super::call_kind::CallKind;
 use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{
     Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
+use super::lanes::call_kind::CallKind;
+use super::lanes::places::index;
+use super::lanes::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments};
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
-use super::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments, index};
 use super::usual::{ExcessSource, MIN_WAIT, MIN_WORK, PlaceExcess};
 
 /// Maximum distance of delays of own work that are one.

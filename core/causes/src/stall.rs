@@ -11,10 +11,10 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::clock::Clocks;
 use super::delay_root::{DelayRoot, RootIdx, final_roots};
+use super::lanes::segments::{OperationRef, Segments};
 use super::late_network::{attribute_to_network, mark_undecided};
 use super::release::{Partners, STILL_SENDING};
 use super::replay::ChargedWait;
-use super::segments::{OperationRef, Segments};
 
 /// Minimum delay that is examined.
 const MIN_DELAY: DurationNs = STILL_SENDING;

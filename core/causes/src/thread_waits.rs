@@ -16,11 +16,9 @@ use std::ops::Range;
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
 
-use super::call_kind::CallKind;
-use super::segments::{
-    Gap, GapPart, LaneSegments, Operation, OperationKind, OperationRef, Places, Segments, index,
-    number,
-};
+use super::lanes::call_kind::CallKind;
+use super::lanes::places::{GapPart, Places, index, number};
+use super::lanes::segments::{Gap, LaneSegments, Operation, OperationKind, OperationRef, Segments};
 use super::usual::MIN_WORK;
 
 /// Share of the time of a place, in percent, that is in visits which end with an operation of another thread: chosen

@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
 
+use super::lanes::places::index;
+use super::lanes::segments::{Gap, Operation, OperationKind, OperationRef, Segments};
 use super::release::Released;
-use super::segments::{Gap, Operation, OperationKind, OperationRef, Segments, index};
 
 /// Minimum excess of own work; smaller ones come from the clock or the machine.
 pub(super) const MIN_WORK: DurationNs = DurationNs::from_us(30);

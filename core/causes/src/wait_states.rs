@@ -12,10 +12,11 @@ use callgrove_model::{CommKind, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, TimeNs,
 
 use super::clock::Clocks;
 use super::delay_root::DelayRoot;
+use super::lanes::places::index;
+use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
 use super::meetings::Meetings;
 use super::outcome::{Collective, Wait, WaitKind, WaitedFor};
 use super::release::{Release, Released};
-use super::segments::{Operation, OperationKind, OperationRef, Segments, index};
 
 /// Returns all wait states, unsorted, on the clocks of their lanes. Cost: linear in operations and messages.
 pub(super) fn wait_states(

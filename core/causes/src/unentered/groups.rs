@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{LaneIdx, ProgramId, Trace, WarningKind};
 
-use super::super::call_kind::CallKind;
 use super::super::clock::Clocks;
+use super::super::lanes::call_kind::CallKind;
+use super::super::lanes::places::{PathIdx, index};
+use super::super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
 use super::super::meetings::TIE;
-use super::super::segments::{Operation, OperationKind, OperationRef, PathIdx, Segments, index};
 use super::open_calls::is_open_at_end;
 
 /// The communicator of calls whose readers state none; it is a stated one if no call was assumed to be of it.

@@ -14,10 +14,10 @@ use std::ops::Range;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
 
-use super::super::call_kind::CallKind;
 use super::super::clock::Clocks;
 use super::super::grouping::MIN_DELAY;
-use super::super::segments::{OperationKind, OperationRef, Segments};
+use super::super::lanes::call_kind::CallKind;
+use super::super::lanes::segments::{OperationKind, OperationRef, Segments};
 use super::groups::{CollectiveGroup, CollectivePart};
 use super::open_calls::is_open_at_end;
 

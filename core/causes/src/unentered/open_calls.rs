@@ -7,7 +7,7 @@ use callgrove_model::{
     DurationNs, ExecIdx, Executions, FuncId, LaneIdx, ProgramId, RankId, TimeNs, Trace,
 };
 
-use super::super::call_kind::CallKind;
+use super::super::lanes::call_kind::CallKind;
 
 /// The innermost call that ranks are in at the end of the trace.
 #[derive(Clone, PartialEq, Eq, Debug)]

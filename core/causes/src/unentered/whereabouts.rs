@@ -5,8 +5,8 @@ use std::ops::Range;
 use callgrove_model::{DurationNs, ExecIdx, Executions, LaneIdx, TimeNs, Trace};
 
 use super::super::clock::Clocks;
+use super::super::lanes::segments::Segments;
 use super::super::outcome::MissingState;
-use super::super::segments::Segments;
 use super::missing::lane_end;
 use super::open_calls::innermost_open;
 

@@ -7,11 +7,11 @@ use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
 
 /// The calls that wait for a GPU, each with the stream that it waits for; `None` for all streams of its process.
 #[derive(Debug, Default)]
-pub(super) struct DeviceWaits(BTreeMap<ExecRef, Option<LaneIdx>>);
+pub(crate) struct DeviceWaits(BTreeMap<ExecRef, Option<LaneIdx>>);
 
 impl DeviceWaits {
     /// Finds the calls. Cost: O(n log n) in launches and stated waits.
-    pub(super) fn find(trace: &Trace) -> Self {
+    pub(crate) fn find(trace: &Trace) -> Self {
         let mut found = BTreeMap::new();
         for it in &trace.launches {
             if let Some(call) = blocking(trace, it.by, it.launched, it.lane, it.time) {
@@ -28,12 +28,12 @@ impl DeviceWaits {
     }
 
     /// Returns whether a call waits for a GPU.
-    pub(super) fn contains(&self, call: ExecRef) -> bool {
+    pub(crate) fn contains(&self, call: ExecRef) -> bool {
         self.0.contains_key(&call)
     }
 
     /// Returns the stream that a call waits for, if it waits for only one.
-    pub(super) fn stream(&self, call: ExecRef) -> Option<LaneIdx> {
+    pub(crate) fn stream(&self, call: ExecRef) -> Option<LaneIdx> {
         self.0.get(&call).copied().flatten()
     }
 }

@@ -47,7 +47,7 @@ const XLA_DONE: &str = "-done";
 /// Returns the lower-case name of the operation of a call by which ranks communicate: `all_reduce` for
 /// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2`, `allreduce_sum_f32` for a kernel of NCCL; `None` for other
 /// names, and for MPI.
-pub(super) fn communication(name: &str) -> Option<String> {
+pub(crate) fn communication(name: &str) -> Option<String> {
     if let Some(kernel) = communication_kernel(name) {
         return Some(kernel.to_ascii_lowercase());
     }

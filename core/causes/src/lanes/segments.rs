@@ -1,6 +1,5 @@
 //! Segments of a lane: gaps of own work between events, and operations in which it can wait.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use callgrove_model::{
@@ -9,50 +8,38 @@ use callgrove_model::{
 };
 
 use super::call_kind::CallKind;
-use super::clock::Clocks;
 use super::device_waits::DeviceWaits;
 use super::gpu_streams::{StatedStreams, gpu_stream_lanes};
+use super::places::{GapPart, PathIdx, Place, Places, SizeClass, number, size_class};
+use crate::clock::Clocks;
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
-/// Returns a 32-bit number as an index.
-pub(super) const fn index(number: u32) -> usize {
-    ExecIdx(number).index()
-}
-
-/// Returns an index as a 32-bit number; every list has fewer than 2^32 items.
-pub(super) const fn number(index: usize) -> u32 {
-    ExecIdx::from_index(index).0
-}
-
-/// A call path, numbered by [`Places`].
-pub(super) type PathIdx = u32;
-
 /// The time between two events outside every call that can wait. Times are on the common clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gap {
-    pub(super) start: TimeNs,
-    pub(super) end: TimeNs,
+pub(crate) struct Gap {
+    pub(crate) start: TimeNs,
+    pub(crate) end: TimeNs,
     /// The innermost call that is open in the gap.
-    pub(super) call: ExecIdx,
+    pub(crate) call: ExecIdx,
     /// The place in the program, numbered by [`Places`].
-    pub(super) place: u32,
+    pub(crate) place: u32,
     /// Number of operations of the lane before the gap.
-    pub(super) operations_before: u32,
+    pub(crate) operations_before: u32,
     /// True if the tracer wrote in at least half of it.
-    pub(super) is_written: bool,
+    pub(crate) is_written: bool,
 }
 
 impl Gap {
-    pub(super) fn duration(&self) -> DurationNs {
+    pub(crate) fn duration(&self) -> DurationNs {
         self.end.since(self.start)
     }
 }
 
 /// The way in which an operation can wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum OperationKind {
+pub(crate) enum OperationKind {
     /// A call of this kind.
     Call(CallKind),
     /// A thread or stream is idle until the first thread of its rank gives it work.
@@ -61,178 +48,52 @@ pub(super) enum OperationKind {
     Thread(LaneIdx),
 }
 
-/// The part of a visit of a place that a gap is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum GapPart {
-    Whole,
-    /// Before the operation of another thread that the visit waits for.
-    BeforeWait,
-    /// After it.
-    AfterWait,
-}
-
 /// The outermost call that can wait, with everything called in it; or an idle time. Times are on the common clock.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
-    pub(super) start: TimeNs,
-    pub(super) end: TimeNs,
+pub(crate) struct Operation {
+    pub(crate) start: TimeNs,
+    pub(crate) end: TimeNs,
     /// The call; for an idle time, the call that is open around it.
-    pub(super) call: ExecIdx,
-    pub(super) func: FuncId,
-    pub(super) path: PathIdx,
-    pub(super) kind: OperationKind,
+    pub(crate) call: ExecIdx,
+    pub(crate) func: FuncId,
+    pub(crate) path: PathIdx,
+    pub(crate) kind: OperationKind,
     /// The longest time range in it without any event.
-    pub(super) silence: Range<TimeNs>,
+    pub(crate) silence: Range<TimeNs>,
     /// The message events in it, as rows of the lane.
-    pub(super) rows: Range<usize>,
+    pub(crate) rows: Range<usize>,
 }
 
 /// An operation, by its lane and its index there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct OperationRef {
-    pub(super) lane: LaneIdx,
-    pub(super) at: usize,
+pub(crate) struct OperationRef {
+    pub(crate) lane: LaneIdx,
+    pub(crate) at: usize,
 }
 
 /// The segments of one lane, in order of time.
 #[derive(Default, Debug)]
-pub(super) struct LaneSegments {
-    pub(super) gaps: Vec<Gap>,
-    pub(super) operations: Vec<Operation>,
+pub(crate) struct LaneSegments {
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) operations: Vec<Operation>,
     /// True if the lane is a stream of a device.
-    pub(super) is_device: bool,
+    pub(crate) is_device: bool,
     /// The rank, an index into [`Segments::processes`].
-    pub(super) process: usize,
-}
-
-/// The place of own work: the call path, the function that ended before, and the event that ends it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Place {
-    path: PathIdx,
-    before: Option<FuncId>,
-    next: FuncId,
-    next_enters: bool,
-    part: GapPart,
-    size: SizeClass,
-}
-
-/// The size of what a call moves, in steps of a quarter of an octave; 0 if it is not stated. A larger copy is not a
-/// slower one: calls are compared with those of their size.
-type SizeClass = u8;
-
-/// Number of size classes of an octave: the widest, from 4 to 5, is 25 % wide.
-const CLASSES_PER_OCTAVE: u64 = 4;
-
-/// Multiple of its visits from which on the calls around a place are usually without it.
-const EXCEPTIONAL: usize = 10;
-
-fn size_class(bytes: u64) -> SizeClass {
-    let octave = u64::from(bytes.max(4).ilog2());
-    let quarter = (bytes.max(4) >> (octave - 2)) % CLASSES_PER_OCTAVE;
-    u8::try_from(octave * CLASSES_PER_OCTAVE + quarter).unwrap_or(SizeClass::MAX)
-}
-
-/// Call paths and places of a run, numbered in order of appearance.
-#[derive(Default, Debug)]
-pub(super) struct Places {
-    paths: HashMap<(PathIdx, FuncId), PathIdx>,
-    numbers: HashMap<Place, u32>,
-    /// The function of each path and the path of its caller; the first path is the empty one.
-    of_path: Vec<(Option<FuncId>, PathIdx)>,
-    of_place: Vec<Place>,
-    /// Number of calls of each path.
-    num_calls: Vec<u32>,
-}
-
-impl Places {
-    fn new() -> Self {
-        Self {
-            of_path: vec![(None, 0)],
-            num_calls: vec![0],
-            ..Self::default()
-        }
-    }
-
-    fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
-        let next = number(self.of_path.len());
-        let path = *self.paths.entry((caller, func)).or_insert(next);
-        if path == next {
-            self.of_path.push((Some(func), caller));
-            self.num_calls.push(0);
-        }
-        let num_calls = &mut self.num_calls[index(path)];
-        *num_calls = num_calls.saturating_add(1);
-        path
-    }
-
-    fn place(&mut self, place: Place) -> u32 {
-        let next = number(self.of_place.len());
-        let known = *self.numbers.entry(place).or_insert(next);
-        if known == next {
-            self.of_place.push(place);
-        }
-        known
-    }
-
-    /// Returns the place of a part of the visits of a place.
-    pub(super) fn part(&mut self, place: u32, part: GapPart) -> u32 {
-        let whole = self.of_place[index(place)];
-        self.place(Place { part, ..whole })
-    }
-
-    /// Returns the number of places.
-    pub(super) fn len(&self) -> usize {
-        self.of_place.len()
-    }
-
-    /// Returns the number of paths.
-    pub(super) fn num_paths(&self) -> usize {
-        self.of_path.len()
-    }
-
-    /// Returns the call path of a place.
-    pub(super) fn path_of(&self, place: u32) -> PathIdx {
-        self.of_place[index(place)].path
-    }
-
-    /// Returns the part of a visit that a place is.
-    pub(super) fn part_of(&self, place: u32) -> GapPart {
-        self.of_place[index(place)].part
-    }
-
-    /// Returns whether a place with few visits is in a call that is made far more often, mostly without it.
-    pub(super) fn is_exceptional(&self, place: u32, num_visits: usize) -> bool {
-        let callers = std::iter::successors(Some(self.path_of(place)), |&path| {
-            (path != 0).then(|| self.of_path[index(path)].1)
-        });
-        let mut counts = callers.map(|path| index(self.num_calls[index(path)]));
-        counts.any(|num_calls| num_calls >= num_visits.saturating_mul(EXCEPTIONAL))
-    }
-
-    /// Returns the innermost function of a path.
-    pub(super) fn func(&self, path: PathIdx) -> Option<FuncId> {
-        self.of_path[index(path)].0
-    }
-
-    /// Returns the function that calls it.
-    pub(super) fn caller(&self, path: PathIdx) -> Option<FuncId> {
-        let (_, caller) = self.of_path[index(path)];
-        self.func(caller)
-    }
+    pub(crate) process: usize,
 }
 
 /// The segments of all lanes.
 #[derive(Debug)]
-pub(super) struct Segments {
-    pub(super) lanes: Vec<LaneSegments>,
-    pub(super) places: Places,
+pub(crate) struct Segments {
+    pub(crate) lanes: Vec<LaneSegments>,
+    pub(crate) places: Places,
     /// The ranks, ascending.
-    pub(super) processes: Vec<(ProgramId, RankId)>,
+    pub(crate) processes: Vec<(ProgramId, RankId)>,
 }
 
 impl LaneSegments {
     /// Returns how much of a time range the lane was in operations.
-    pub(super) fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
+    pub(crate) fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
         let from = self.operations.partition_point(|it| it.end <= time.start);
         let within = self.operations[from..].iter();
         let within = within.take_while(|it| it.start < time.end);
@@ -243,7 +104,7 @@ impl LaneSegments {
 
 impl Segments {
     /// Splits every lane into segments. Cost: linear in events.
-    pub(super) fn new(
+    pub(crate) fn new(
         trace: &Trace,
         clocks: &Clocks,
         kinds: &[CallKind],
@@ -275,16 +136,16 @@ impl Segments {
         }
     }
 
-    pub(super) fn lane(&self, lane: LaneIdx) -> &LaneSegments {
+    pub(crate) fn lane(&self, lane: LaneIdx) -> &LaneSegments {
         &self.lanes[lane.index()]
     }
 
-    pub(super) fn operation(&self, it: OperationRef) -> &Operation {
+    pub(crate) fn operation(&self, it: OperationRef) -> &Operation {
         &self.lanes[it.lane.index()].operations[it.at]
     }
 
     /// Returns all operations by lane, then time.
-    pub(super) fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
         self.lanes.iter().enumerate().flat_map(|(lane, it)| {
             let lane = LaneIdx::from_index(lane);
             let numbered = it.operations.iter().enumerate();
@@ -293,7 +154,7 @@ impl Segments {
     }
 
     /// Returns the lane of the first thread of a rank.
-    pub(super) fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
+    pub(crate) fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
         let (program, rank) = *self.processes.get(process)?;
         let is_of = |lane: &Lane| (lane.program, lane.rank) >= (program, rank);
         let at = trace.lanes.partition_point(|lane| !is_of(lane));

@@ -19,7 +19,7 @@ impl StatedStreams {
     }
 
     /// Returns the lanes that only mirror waits of the host: nothing happens there.
-    pub(super) fn mirrors(trace: &Trace) -> Self {
+    pub(crate) fn mirrors(trace: &Trace) -> Self {
         let states = |it: &&Metadata| Property::MirrorsWaits.is_in(it);
         let stated = trace.metadata.iter().filter(states);
         Self(stated.map(|it| (it.program, it.rank, it.thread)).collect())
@@ -40,7 +40,7 @@ impl StatedStreams {
 
 /// Returns the lanes that are streams of a GPU, as the metadata of their rank states them. If the metadata of a rank
 /// states none, but its first thread waits for a device anywhere, all its other threads are assumed to be streams.
-pub(super) fn gpu_stream_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
+pub(crate) fn gpu_stream_lanes(trace: &Trace, kinds: &[CallKind]) -> BTreeSet<LaneIdx> {
     let stated = StatedStreams::of(trace);
     let waits = |lane: &&Lane| {
         let mut funcs = lane.executions.func.iter();

@@ -6,7 +6,7 @@ use super::wait_names;
 
 /// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CallKind {
+pub(crate) enum CallKind {
     /// Work of the program itself.
     Work,
     /// A call of the communication library that is not a collective: `MPI_Recv`, `MPI_Wait`, `MPI_Waitall` and so on. It
@@ -80,7 +80,7 @@ const DEVICE_APIS: &[&str] = &["cuda", "cu", "hip"];
 
 impl CallKind {
     /// Returns the kinds of all functions of a trace, by index: as it states them, else by their names.
-    pub(super) fn of_trace(trace: &Trace) -> Vec<Self> {
+    pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
         let mut kinds = Self::of_all(&trace.names);
         for it in &trace.collectives {
             let calls = &trace.lane(it.lane).executions;
@@ -100,7 +100,7 @@ impl CallKind {
     }
 
     /// Returns the kinds of all functions in a table, by index.
-    pub(super) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
+    pub(crate) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
         names.iter().map(|(_, name)| Self::of(name)).collect()
     }
 
@@ -151,18 +151,18 @@ impl CallKind {
     }
 
     /// Returns whether a lane can wait in it.
-    pub(super) fn can_wait(self) -> bool {
+    pub(crate) fn can_wait(self) -> bool {
         !matches!(self, Self::Work | Self::TracerFlush)
     }
 
     /// Returns whether the ranks of a communicator call it together.
-    pub(super) fn is_collective(self) -> bool {
+    pub(crate) fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
     }
 }
 
 /// Returns whether a function is a collective that no rank leaves before the last one has entered.
-pub(super) fn synchronises(name: &str) -> bool {
+pub(crate) fn synchronises(name: &str) -> bool {
     let parsed = FunctionName::parse(name);
     if parsed.is_mpi() {
         let short = parsed.qualified.strip_prefix("MPI_");
