@@ -19,7 +19,6 @@ use callgrove_otf2::Otf2Format;
 use callgrove_packed::PackedFormat;
 use callgrove_perfetto::PerfettoFormat;
 use callgrove_source::{FileSystem, Format, Registry};
-use callgrove_xplane::XplaneFormat;
 
 #[cfg(not(target_family = "wasm"))]
 pub use local::{GuardProgram, load, local_registry, read_through};
@@ -29,8 +28,6 @@ fn formats() -> Vec<Box<dyn Format>> {
     vec![
         Box::new(Otf2Format),
         Box::new(PackedFormat),
-        // Before Perfetto, whose packets resemble planes.
-        Box::new(XplaneFormat),
         Box::new(PerfettoFormat),
         Box::new(ChromeFormat),
         Box::new(ForestFormat),

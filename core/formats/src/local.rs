@@ -8,8 +8,9 @@ use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_gpu_sqlite::GpuSqliteFormat;
 use callgrove_local::{LocalFiles, Threads};
 use callgrove_model::{Progress, Trace};
-use callgrove_source::{Registry, SourceError};
+use callgrove_source::{Format, Registry, SourceError};
 use callgrove_tau::{StreamGuard, TauFormat};
+use callgrove_xplane::XplaneFormat;
 
 /// The program that first reads an input in a separate process, if damage in the input could end the process.
 #[derive(Clone, Debug)]
@@ -25,7 +26,11 @@ pub fn local_registry(guard: Option<GuardProgram>) -> Registry {
     let guard = guard.map(|it| StreamGuard::new(it.program, it.arguments));
     let tau = TauFormat::new(LibraryOnDemand::of_this_machine(), guard);
     let mut formats = crate::formats();
-    formats.insert(0, Box::new(tau));
+    // Before Perfetto, whose packets resemble planes. Not in the page, whose size is limited.
+    formats.splice(
+        0..0,
+        [Box::new(tau) as Box<dyn Format>, Box::new(XplaneFormat)],
+    );
     formats.push(Box::new(GpuSqliteFormat));
     Registry::new(Arc::new(LocalFiles), formats)
 }
