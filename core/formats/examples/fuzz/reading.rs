@@ -13,6 +13,7 @@ use callgrove_model::{Progress, Trace};
 use callgrove_packed::{read_trace_file, write_trace_file};
 use callgrove_source::{MemoryFiles, OneByOne, Registry};
 use callgrove_tau::TauFormat;
+use callgrove_xplane::XplaneFormat;
 use tempfile::TempDir;
 
 use crate::mutation::InputFiles;
@@ -25,7 +26,7 @@ const MAX_CALLS_WRITTEN: usize = 20_000;
 pub(crate) enum MutantReader {
     /// From memory.
     Memory,
-    /// From a folder, since it opens files by their path.
+    /// From a folder, since a page does not read it.
     Folder(Registry, TempDir, InputFiles),
 }
 
@@ -38,6 +39,7 @@ impl MutantReader {
                 Registry::new(Arc::new(LocalFiles), vec![Box::new(tau)])
             }
             "sqlite" => Registry::new(Arc::new(LocalFiles), vec![Box::new(GpuSqliteFormat)]),
+            "xplane" => Registry::new(Arc::new(LocalFiles), vec![Box::new(XplaneFormat)]),
             _ => return Ok(Self::Memory),
         };
         Ok(Self::Folder(registry, tempfile::tempdir()?, Vec::new()))
