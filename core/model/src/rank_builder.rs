@@ -74,6 +74,14 @@ struct LaneBuilder {
     ends: Vec<StepEnd>,
 }
 
+/// Moves the items of a step; small steps are many, and mostly have none.
+#[inline]
+fn append<T>(all: &mut Vec<T>, of_step: Vec<T>) {
+    if !of_step.is_empty() {
+        all.extend(of_step);
+    }
+}
+
 impl RankBuilder {
     /// Returns a rank without events.
     pub fn new(program: ProgramId, rank: RankId) -> Self {
@@ -108,12 +116,12 @@ impl RankBuilder {
         self.queue_counters(&batch.counters);
         let step = (batch.step, batch.ends_with_write);
         self.run_funcs(&batch.funcs, step, ended);
-        self.metadata.extend(batch.metadata);
-        self.writes.extend(batch.writes);
-        self.collectives.extend(batch.collectives);
-        self.launches.extend(batch.launches);
-        self.sizes.extend(batch.sizes);
-        self.device_waits.extend(batch.device_waits);
+        append(&mut self.metadata, batch.metadata);
+        append(&mut self.writes, batch.writes);
+        append(&mut self.collectives, batch.collectives);
+        append(&mut self.launches, batch.launches);
+        append(&mut self.sizes, batch.sizes);
+        append(&mut self.device_waits, batch.device_waits);
     }
 
     /// Moves the exits of the next step that end calls of other lanes to these lanes ([`move_exits`]). For runs that are
