@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use callgrove_actions::View;
 use callgrove_finding_views::incidents::IncidentsState;
-use callgrove_session::{Selection, Snapshot};
+use callgrove_session::{CauseKind, Selection, Snapshot};
 use callgrove_widgets::delay::{commands_to_show_incident, trees_hit};
 
 use super::CallgroveApp;
 
 impl CallgroveApp {
-    /// Selects the costliest incident that hit an execution, or a trend if there is no such incident. Does nothing once
-    /// the user has selected something: the first selection explains the run.
+    /// Selects the costliest incident that hit an execution, or a trend if there is no such incident. Delays that the run
+    /// has all the time explain nothing. Does nothing once the user has selected something: the first selection explains
+    /// the run.
     pub(super) fn show_first_incident(&mut self) {
         let snapshot = Arc::clone(self.session.snapshot());
         let most_abnormal = (snapshot.detection())
@@ -25,7 +26,9 @@ impl CallgroveApp {
             return;
         };
         let mut numbers = 0..causes.incidents().len();
-        let first = numbers.find(|&number| !trees_hit(&snapshot, number).is_empty());
+        let explains = |number: &usize| causes.incidents()[*number].kind != CauseKind::Noise;
+        let hits = |number: &usize| !trees_hit(&snapshot, *number).is_empty();
+        let first = numbers.find(|number| explains(number) && hits(number));
         let trends = snapshot.trends();
         let is_sure = trends
             .and_then(|it| it.all().first())
