@@ -6,8 +6,8 @@ use super::assembler::ChromeAssembly;
 use crate::recorder::{AwaitedWork, LaunchEnd, LaunchPair, on_axis};
 
 impl ChromeAssembly {
-    /// Adds them; `synchronized` are the calls of synchronisations, and `pairs` the launches. A wait for a stream without
-    /// work is none.
+    /// Adds the sizes of calls and the waits for a GPU; `synchronized` are the calls of synchronisations, and `pairs` the
+    /// launches. A call that synchronises with a stream without work does not wait.
     pub(crate) fn add_gpu_facts(&mut self, synchronized: &[LaunchEnd], pairs: &[LaunchPair]) {
         let base_ns = self.facts.base_ns;
         let facts = std::mem::take(&mut self.recorder.gpu_facts);
