@@ -68,7 +68,7 @@ pub use message_matching::Message;
 pub use metadata::{Metadata, Property, hosts_by_rank};
 pub use names::{
     FunctionName, FunctionPattern, HostWait, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name,
-    NameTable, RecordedName, communication_kernel, storable_text,
+    NameTable, communication_kernel, storable_text,
 };
 pub use open_calls::{EndedCall, OpenCalls};
 pub use packed::{PackedError, PackedLanes, PackedRoots, PackedTree, TraceHead, TreeCalls};

@@ -28,6 +28,7 @@ mod input;
 mod joined_parts;
 mod member;
 mod memory_files;
+mod names;
 mod noted_part;
 mod ordering;
 pub mod protobuf;
@@ -45,6 +46,7 @@ pub use error::{SourceError, with_causes};
 pub use format::{Contents, Extent, Format, LoadTrace, Part};
 pub use input::{FileReader, FileSystem, Input};
 pub use memory_files::MemoryFiles;
+pub use names::RecordedName;
 pub use ordering::{
     DecodedRun, EventPieces, FileDecoder, LaneIdentity, LaneNumber, ListedCalls, OpenAsyncs,
     OpenDecoder, OrderingStream, RankEvents, RowCounts, decoded_file,

@@ -52,7 +52,7 @@ pub(crate) fn assumed_ranks(paths: &[PathBuf]) -> Vec<RankId> {
 }
 
 /// Returns the number of a process in the name of a folder: a word for a process, and a number. `p3`, `rank_3` and
-/// `worker-3` are process 3; `run3`, `2026_11_28` and `a3` are none.
+/// `worker-3` are process 3; `run3`, `2026_11_28` and `a3` name no process.
 pub(crate) fn process_in_folder(name: &str) -> Option<u32> {
     let word = name.trim_end_matches(|it: char| it.is_ascii_digit());
     let number = name.get(word.len()..)?.parse().ok()?;

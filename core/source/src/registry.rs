@@ -42,7 +42,7 @@ pub enum RecordedRun {
 #[derive(Default)]
 struct Found<'a> {
     members: Vec<Member<'a>>,
-    /// Names of earlier profiles beside them, which are left out.
+    /// Names of earlier profiles in the same folder, which are left out.
     earlier: Vec<String>,
 }
 

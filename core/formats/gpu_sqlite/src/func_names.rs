@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use callgrove_model::{
-    FuncId, HostWait, MAX_NAME_BYTES, NameTable, RecordedName, WarningKind, Warnings,
-    communication_kernel,
+    FuncId, HostWait, MAX_NAME_BYTES, NameTable, WarningKind, Warnings, communication_kernel,
 };
+use callgrove_source::RecordedName;
 
 use crate::database::{Database, MAX_TEXT_BYTES, Relation};
 

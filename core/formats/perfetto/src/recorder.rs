@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use callgrove_model::{
-    CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, RecordedName, WarningKind,
-    Warnings, storable_text,
+    CommKind, CounterId, FuncId, MAX_COUNTER_NAME_BYTES, NameTable, WarningKind, Warnings,
+    storable_text,
 };
-use callgrove_source::{EventPieces, OpenAsyncs};
+use callgrove_source::{EventPieces, OpenAsyncs, RecordedName};
 
 use crate::clocks::{ClockStamp, TraceClocks};
 use crate::own::OwnFact;

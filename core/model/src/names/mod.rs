@@ -4,11 +4,8 @@ mod communication_kernel;
 mod function_name;
 mod host_wait;
 mod name_table;
-mod recorded_name;
-mod xla_name;
 
 pub use communication_kernel::communication_kernel;
 pub use function_name::{FunctionName, FunctionPattern};
 pub use host_wait::HostWait;
 pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, storable_text};
-pub use recorded_name::RecordedName;

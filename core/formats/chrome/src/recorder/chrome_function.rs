@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use callgrove_model::{FuncId, HostWait, MAX_NAME_BYTES, NameTable, RecordedName, storable_text};
+use callgrove_model::{FuncId, HostWait, MAX_NAME_BYTES, NameTable, storable_text};
+use callgrove_source::RecordedName;
 
 use super::collectives::{CollectiveClass, is_message_call};
 use crate::json::JsonText;

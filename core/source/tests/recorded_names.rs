@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use callgrove_model::RecordedName;
+use callgrove_source::RecordedName;
 use proptest::prelude::*;
 
 /// Recorded names with their functions and arguments.
