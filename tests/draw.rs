@@ -43,7 +43,11 @@ const VIEWS: [(&str, &str, &[&str]); 8] = [
             "occurrences",
         ],
     ),
-    ("incidents", "Incidents", &["are drawn", "rank"]),
+    (
+        "incidents",
+        "Incidents",
+        &["incidents · lammps", "lost in", "rank"],
+    ),
     (
         "candidates",
         "Candidates",

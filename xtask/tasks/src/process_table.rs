@@ -10,13 +10,13 @@ const DEBUGGER_SECONDS: &str = "60";
 
 /// A process: its id and the time of its start, because ids are used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ProcessKey {
+pub(crate) struct StartedProcess {
     pub(crate) pid: u32,
     start: u64,
 }
 
 /// The processes that run, with their parents.
-pub(crate) struct ProcessTable(BTreeMap<u32, (ProcessKey, u32)>);
+pub(crate) struct ProcessTable(BTreeMap<u32, (StartedProcess, u32)>);
 
 impl ProcessTable {
     /// Reads the table. Processes that have ended and wait for their parents are no part of it.
@@ -30,8 +30,8 @@ impl ProcessTable {
     }
 
     /// Returns the processes without children below `root`, or `root` itself, in order of their ids.
-    pub(crate) fn leaves(&self, root: u32) -> Vec<ProcessKey> {
-        let below: Vec<ProcessKey> = self.0.values().map(|(key, _)| *key).collect();
+    pub(crate) fn leaves(&self, root: u32) -> Vec<StartedProcess> {
+        let below: Vec<StartedProcess> = self.0.values().map(|(key, _)| *key).collect();
         let below: Vec<_> = below
             .into_iter()
             .filter(|key| self.is_below(key.pid, root))
@@ -58,7 +58,7 @@ impl ProcessTable {
 }
 
 /// Returns a process and its parent from `/proc/<pid>/stat`, whose second field is a name in parentheses.
-fn status(pid: u32) -> Option<(ProcessKey, u32)> {
+fn status(pid: u32) -> Option<(StartedProcess, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -66,7 +66,7 @@ fn status(pid: u32) -> Option<(ProcessKey, u32)> {
         return None;
     }
     let start = fields.get(19)?.parse().ok()?;
-    Some((ProcessKey { pid, start }, fields.get(1)?.parse().ok()?))
+    Some((StartedProcess { pid, start }, fields.get(1)?.parse().ok()?))
 }
 
 /// Returns the command line of a process.
@@ -120,7 +120,8 @@ fn waiting_threads(pid: u32) -> String {
     tasks.iter().map(line).collect()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

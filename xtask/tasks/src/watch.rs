@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process_table::{ProcessKey, ProcessTable, command_line, stacks};
+use crate::process_table::{ProcessTable, StartedProcess, command_line, stacks};
 use crate::shell;
 
 /// Interval between two checks whether the command has ended.
@@ -50,7 +50,7 @@ pub(crate) fn run(command: &mut Command, step: &str, limit: Duration) -> Result<
 #[derive(Default)]
 struct Watch {
     /// The processes without children, and since when they have none.
-    leaves: BTreeMap<ProcessKey, Instant>,
+    leaves: BTreeMap<StartedProcess, Instant>,
     /// The command lines of those that hung.
     hung: Vec<String>,
 }
@@ -87,7 +87,8 @@ impl Watch {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

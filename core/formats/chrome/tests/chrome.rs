@@ -311,8 +311,8 @@ fn rows_of_jax_that_show_work_again_are_no_streams() {
     let name = |kind: &str, tid: &str, name: &str| {
         format!(r#"{{"ph":"M","name":"{kind}","pid":1{tid},"args":{{"name":"{name}"}}}}"#)
     };
-    let call = |name: &str, tid: u32, ts: u32, dur: u32| {
-        format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":{tid},"ts":{ts},"dur":{dur}}}"#)
+    let call = |name: &str, tid: u32, ts_us: u32, dur_us: u32| {
+        format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":{tid},"ts":{ts_us},"dur":{dur_us}}}"#)
     };
     let events = [
         name("process_name", "", "/device:GPU:0"),
@@ -359,8 +359,8 @@ fn a_file_of_the_first_profiler_of_pytorch_is_one_rank() {
 
 #[test]
 fn arguments_in_names_are_not_parts_of_functions() {
-    let call = |name: &str, ts: u32| {
-        format!(r#"{{"ph":"X","name":"{name}","pid":0,"tid":1,"ts":{ts},"dur":1}}"#)
+    let call = |name: &str, ts_us: u32| {
+        format!(r#"{{"ph":"X","name":"{name}","pid":0,"tid":1,"ts":{ts_us},"dur":1}}"#)
     };
     let run = "<built-in method run_backward of torch._C._EngineBase object at";
     let events = [
@@ -386,10 +386,10 @@ fn arguments_in_names_are_not_parts_of_functions() {
 }
 
 #[test]
-fn names_of_ends_tell_which_call_ends() {
-    let event = |ph: &str, name: &str, ts: u32| {
+fn names_of_ends_say_which_call_ends() {
+    let event = |ph: &str, name: &str, ts_us: u32| {
         format!(
-            r#"{{"ph":"{ph}","name":"{name}","cat":"jobs","id":"1","pid":0,"tid":1,"ts":{ts}}}"#
+            r#"{{"ph":"{ph}","name":"{name}","cat":"jobs","id":"1","pid":0,"tid":1,"ts":{ts_us}}}"#
         )
     };
     let check = |events: &[(&str, &str, u32)], lines: &[&str], expected: &[&str]| {

@@ -6,9 +6,10 @@ use callgrove_source::{Input, SourceError};
 use flate2::read::MultiGzDecoder;
 use tempfile::NamedTempFile;
 
-use crate::database::MAGIC;
 use crate::error::{GpuSqliteError, invalid};
 
+/// The first bytes of every file of SQLite.
+pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The first bytes of a file of gzip.
 const GZIP: &[u8] = &[0x1F, 0x8B];
 /// Maximum number of decompressed bytes for each compressed one. Small files of Nsight and rpd have 3 to 28; gzip can have a

@@ -16,8 +16,6 @@ use tempfile::NamedTempFile;
 
 use crate::compressed::{Decompressed, decompress, is_compressed};
 
-/// The first bytes of every file of SQLite.
-pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Offset in the header of the version for reading.
 const READ_VERSION_AT: usize = 19;
 /// The version of a file that is written through a log.

@@ -2,8 +2,9 @@
 
 use callgrove_source::{Contents, Extent, Format, Input, SourceError, decoded_file};
 
+use crate::compressed::MAGIC;
 use crate::compressed::is_compressed;
-use crate::database::{Database, MAGIC};
+use crate::database::Database;
 use crate::decoder::GpuDecoder;
 use crate::tool::ProfilerTool;
 

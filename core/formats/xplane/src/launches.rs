@@ -14,7 +14,7 @@ pub(crate) enum LaunchKey {
 
 /// One end of a launch. The time is that of its line until the line is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct LaunchEnd {
+pub(crate) struct LineLaunchEnd {
     pub(crate) key: LaunchKey,
     pub(crate) time: TimeNs,
     pub(crate) lane: LaneNumber,
@@ -22,18 +22,18 @@ pub(crate) struct LaunchEnd {
 
 /// The ends of launches.
 #[derive(Debug, Default)]
-pub(crate) struct LaunchEnds {
-    pub(crate) calls: Vec<LaunchEnd>,
-    pub(crate) work: Vec<LaunchEnd>,
+pub(crate) struct LineLaunchEnds {
+    pub(crate) calls: Vec<LineLaunchEnd>,
+    pub(crate) work: Vec<LineLaunchEnd>,
 }
 
-impl LaunchEnds {
+impl LineLaunchEnds {
     /// Adds the launches to their rank. Work was launched by the last call of its number that began before it. Work
     /// without a call, and calls without work, are normal. Cost: O(n log n).
     pub(crate) fn add_to(mut self, events: &mut RankEvents) {
         self.calls.sort_unstable();
         for work in &self.work {
-            let same = |it: &&LaunchEnd| it.key == work.key;
+            let same = |it: &&LineLaunchEnd| it.key == work.key;
             let after = self
                 .calls
                 .partition_point(|it| (it.key, it.time) <= (work.key, work.time));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{FuncId, NameTable, Property, RankId, TimeNs, WarningKind, Warnings};
 use callgrove_source::{DecodedRun, LaneIdentity, LaneNumber, RankEvents};
 
-use crate::launches::{LaunchEnd, LaunchEnds};
+use crate::launches::{LineLaunchEnd, LineLaunchEnds};
 use crate::line_kind::{LineKind, PlaneKind};
 use crate::line_recorder::LineRecorder;
 use crate::plane_table::FileTables;
@@ -21,7 +21,7 @@ pub(crate) struct ProcessRecorder {
     pub(crate) warnings: Warnings,
     pub(crate) num_events: usize,
     events: RankEvents,
-    launches: LaunchEnds,
+    launches: LineLaunchEnds,
     /// By thread, the reasons for it to be the main one: steps, the name, calls.
     threads: BTreeMap<LaneNumber, (usize, bool, usize)>,
     /// Number of lines that are on tracks of their own.
@@ -52,7 +52,7 @@ impl ProcessRecorder {
         } else {
             &mut self.launches.calls
         };
-        ends.extend(line.launches.iter().map(|&(key, time)| LaunchEnd {
+        ends.extend(line.launches.iter().map(|&(key, time)| LineLaunchEnd {
             key,
             time: on_axis(time),
             lane,

@@ -26,7 +26,7 @@ pub(super) fn versions_of<'a>(database: &'a Database, name: &str) -> Vec<&'a str
     of_name.map(|(table, _)| table.as_str()).collect()
 }
 
-/// Counts the tables that look like tables of calls, have rows, and are none of those with the names in `read`.
+/// Counts the tables that look like tables of calls, have rows, and are not named in `read`.
 pub(super) fn count_unread(database: &Database, read: &[&str], run: &mut ProfiledRun) {
     for (table, kind) in &database.relations {
         if *kind != Relation::Table

@@ -38,7 +38,7 @@ pub(super) enum ToPublisher {
 
 impl fmt::Display for FromPublisher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |time: Option<u64>| time.map_or(NO_TIME.to_owned(), |it| it.to_string());
+        let time = |time_us: Option<u64>| time_us.map_or(NO_TIME.to_owned(), |it| it.to_string());
         match self {
             Self::Opened(num_steps) => write!(f, "{MARK} opened {num_steps}"),
             Self::Ready(first_us) => write!(f, "{MARK} ready {}", time(*first_us)),
