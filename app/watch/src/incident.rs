@@ -42,7 +42,7 @@ impl RecordedIncident {
                 function: if short.is_empty() { func } else { short },
                 own_delay: duration(own_us),
                 usual: None,
-                is_in_library: callgrove_causes::can_wait(func),
+                is_in_library: callgrove_segments::can_wait(func),
                 late_sender: None,
             },
             // Documents of version 1 lack the confidence.

@@ -1,7 +1,7 @@
-//! The delays that a run has all the time, and those that stand out from them.
+//! The delays that a run has all the time, and those that exceed them.
 //!
 //! On a machine that other programs use, every rank is late again and again. Such delays belong to the run: no report
-//! of a single one is true. A delay stands out if the run itself does not lead one to expect it. The run is divided
+//! of a single one is true. A delay exceeds them if the run itself does not lead one to expect it. The run is divided
 //! into as many windows as the program has iterations, and each window of each thread has a largest delay, often none.
 //! Their quantiles .80 and .95 determine an exponential tail, and a delay is reported if fewer than `EXPECTED` such
 //! delays are expected in the whole run. Faults in fewer than a twentieth of the windows cannot raise that bound, and a
@@ -13,11 +13,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
+use callgrove_segments::{Clocks, Gap, LaneSegments, Segments, index};
 
-use super::clock::Clocks;
 use super::delay_root::{DelayRoot, share};
-use super::lanes::places::index;
-use super::lanes::segments::{Gap, LaneSegments, Segments};
 use super::outcome::CauseKind;
 
 /// Minimum delay that counts.
@@ -47,7 +45,7 @@ const MIN_RANKS: usize = 3;
 
 /// A delay compared with those of other ranks in the same time.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Comparison {
+pub(super) struct DelayComparison {
     /// The part that is the rank's own.
     pub(super) own: DurationNs,
     /// The part that half of the other ranks of the host lost, too.
@@ -57,9 +55,9 @@ pub(super) struct Comparison {
 }
 
 /// The background of a run.
-pub(super) struct Background {
+pub(super) struct DelayBackground {
     /// By root.
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<DelayComparison>,
     tail: Tail,
 }
 
@@ -82,7 +80,7 @@ struct Loss {
     amount: DurationNs,
 }
 
-impl Background {
+impl DelayBackground {
     /// Measures the background of delays of some kinds. Cost: O(n log n) in roots, times the ranks of a host.
     pub(super) fn new(
         segments: &Segments,
@@ -110,7 +108,7 @@ impl Background {
         }
     }
 
-    pub(super) fn of(&self, root: usize) -> Comparison {
+    pub(super) fn of(&self, root: usize) -> DelayComparison {
         self.comparisons[root]
     }
 
@@ -129,7 +127,7 @@ impl Background {
 
     /// Returns the maximum confidence in the rank of a delay, in percent: how many such delays are not of the
     /// background.
-    pub(super) fn percent(&self, delay: Comparison) -> u8 {
+    pub(super) fn percent(&self, delay: DelayComparison) -> u8 {
         if delay.common.0.saturating_mul(SHARED.1)
             > (delay.own + delay.common).0.saturating_mul(SHARED.0)
         {
@@ -142,7 +140,7 @@ impl Background {
             .unwrap_or(1)
     }
 
-    /// Returns whether a delay stands out.
+    /// Returns whether a delay exceeds the background.
     pub(super) fn is_exceeded(&self, delay: DurationNs) -> bool {
         self.expected(delay) < EXPECTED
     }
@@ -178,7 +176,7 @@ impl Windows {
             .max()?;
         // Half of the repeated work is at places that are visited at least so often by a thread.
         let mut places: Vec<(usize, DurationNs)> =
-            vec![(0, DurationNs::ZERO); segments.places.len()];
+            vec![(0, DurationNs::ZERO); segments.places.num_places()];
         for gap in lanes().flat_map(|it| &it.gaps) {
             let of_place = &mut places[index(gap.place)];
             of_place.0 += 1;
@@ -208,7 +206,7 @@ impl Windows {
         segments: &Segments,
         roots: &[DelayRoot],
         counted: &[usize],
-        comparisons: &[Comparison],
+        comparisons: &[DelayComparison],
     ) -> Vec<(usize, DurationNs)> {
         let mut by_window: BTreeMap<(usize, i64), DurationNs> = BTreeMap::new();
         for &it in counted {
@@ -315,7 +313,7 @@ fn compare(
     clocks: &Clocks,
     roots: &[DelayRoot],
     counted: &[usize],
-) -> Vec<Comparison> {
+) -> Vec<DelayComparison> {
     let mut losses: Vec<Vec<Loss>> = vec![Vec::new(); segments.processes.len()];
     for root in counted.iter().map(|&it| &roots[it]) {
         losses[segments.lane(root.lane).process].push(Loss {
@@ -333,7 +331,7 @@ fn compare(
         .into_iter()
         .map(|it| it.into_iter().collect())
         .collect();
-    let mut comparisons = vec![Comparison::default(); roots.len()];
+    let mut comparisons = vec![DelayComparison::default(); roots.len()];
     for &it in counted {
         let root = &roots[it];
         let ranks = &hosts[clocks.host_of(root.lane)];
@@ -348,7 +346,7 @@ fn compare_one(
     first_lanes: &[usize],
     ranks: &[usize],
     root: &DelayRoot,
-) -> Comparison {
+) -> DelayComparison {
     let own = segments.lane(root.lane).process;
     let stride = ranks.len().div_ceil(MAX_OTHERS).max(1);
     let others = ranks.iter().filter(|rank| **rank != own).step_by(stride);
@@ -363,14 +361,14 @@ fn compare_one(
         }
     }
     if lost.len() + 1 < MIN_RANKS {
-        return Comparison {
+        return DelayComparison {
             own: root.amount,
-            ..Comparison::default()
+            ..DelayComparison::default()
         };
     }
     lost.sort_unstable();
     let common = lost[(lost.len() - 1) / 2].min(root.amount);
-    Comparison {
+    DelayComparison {
         own: root.amount - common,
         common,
         is_of_host: num_late >= MIN_RANKS && num_late > num_on_time,

@@ -1,9 +1,8 @@
 //! Waits that no delay explains: the program makes its ranks wait in every run.
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
+use callgrove_segments::{OperationRef, PathIdx, Segments, index};
 
-use super::lanes::places::{PathIdx, index};
-use super::lanes::segments::{OperationRef, Segments};
 use super::outcome::{CauseKind, WaitKind};
 use super::release::Released;
 

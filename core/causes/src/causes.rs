@@ -9,24 +9,18 @@ use serde::{Deserialize, Serialize};
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, ExecRef, LaneIdx, Progress, RankId, TimeNs, Trace,
 };
+use callgrove_segments::{Clocks, Meetings, OperationRef, Segments, segments_on_common_clock};
 
 use super::by_design::{DesignedWait, designed};
-use super::clock::Clocks;
-use super::clock_evidence::compare_clocks;
 use super::delay_root::DelayRoot;
 use super::grouping::{Cluster, confidence_percent, group};
 use super::lane_delays::LaneDelays;
-use super::lanes::call_kind::CallKind;
-use super::lanes::device_waits::DeviceWaits;
-use super::lanes::segments::{OperationRef, Segments};
-use super::meetings::Meetings;
 use super::outcome::{
     CauseKind, DelayCause, DelayRole, Incident, Incidents, RootCause, Waits, period,
 };
 use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
 use super::stall;
-use super::thread_waits::add_thread_waits;
 use super::unentered::Hangs;
 use super::usual::ExcessSource;
 use super::wait_states::{call_path, collectives, wait_states};
@@ -88,21 +82,7 @@ impl Causes {
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
         let is_excerpt = source.is_excerpt();
-        let kinds = CallKind::of_trace(trace);
-        let device_waits = DeviceWaits::find(trace);
-        let segments_on = |clocks: &Clocks| {
-            let mut segments = Segments::new(trace, clocks, &kinds, &device_waits);
-            if !is_excerpt {
-                add_thread_waits(&mut segments);
-            }
-            segments
-        };
-        let recorded = Clocks::recorded(trace);
-        let mut segments = segments_on(&recorded);
-        let clocks = compare_clocks(trace, recorded, &segments, is_excerpt);
-        if !clocks.are_recorded() {
-            segments = segments_on(&clocks);
-        }
+        let (segments, clocks) = segments_on_common_clock(trace, is_excerpt);
         progress.at(0.2)?;
         let partners = Partners::new(trace, &clocks, &segments);
         let meetings = if is_excerpt {
@@ -111,7 +91,7 @@ impl Causes {
             Meetings::find(trace, &clocks, &segments)
         };
         progress.at(0.3)?;
-        let mut released = releases(&segments, &partners, &meetings, &device_waits);
+        let mut released = releases(&segments, &partners, &meetings);
         progress.at(0.4)?;
         let mut replayed = replay(&segments, &partners, &meetings, &released, source);
         progress.at(0.8)?;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
+use callgrove_segments::{OperationRef, PathIdx, index, number};
 
-use super::lanes::places::{PathIdx, index, number};
-use super::lanes::segments::OperationRef;
 use super::outcome::CauseKind;
 
 /// Index of a root among those that are followed.

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, TimeNs};
+use callgrove_segments::{Clocks, Meetings, Segments, TIE};
 
-use super::background::{Background, is_aside};
-use super::clock::Clocks;
+use super::background::{DelayBackground, is_aside};
 use super::delay_root::DelayRoot;
-use super::lanes::segments::Segments;
-use super::meetings::{Meetings, TIE};
 use super::outcome::CauseKind;
 
 /// Minimum number of gaps over which the delay of a slow rank is spread.
@@ -74,7 +72,7 @@ pub(super) fn group(
         root.kind = kind(segments, root);
     }
     let mut sorted = Sorted::default();
-    let of_kinds = |kinds: &[CauseKind]| Background::new(segments, clocks, roots, kinds);
+    let of_kinds = |kinds: &[CauseKind]| DelayBackground::new(segments, clocks, roots, kinds);
     let background = (!is_excerpt).then(|| Backgrounds {
         of_ranks: of_kinds(&[CauseKind::Stalled, CauseKind::Slow]),
         of_unknown: of_kinds(&[CauseKind::Unknown]),
@@ -137,8 +135,8 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
 
 /// What the run has all the time: delays of ranks, and waits for ranks that the trace does not show.
 struct Backgrounds {
-    of_ranks: Background,
-    of_unknown: Background,
+    of_ranks: DelayBackground,
+    of_unknown: DelayBackground,
 }
 
 /// The delays of a run, as indices into the roots.

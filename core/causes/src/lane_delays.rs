@@ -6,10 +6,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
+use callgrove_segments::Segments;
 
 use super::delay_root::DelayRoot;
 use super::delay_root::share;
-use super::lanes::segments::Segments;
 use super::outcome::{DelayRole, Hop, RootCause, WaitKind};
 use super::release::Released;
 use super::replay::ChargedWait;

@@ -7,11 +7,9 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
+use callgrove_segments::{Clocks, Segments, TIE};
 
-use super::clock::Clocks;
 use super::delay_root::{DelayRoot, RootIdx};
-use super::lanes::segments::Segments;
-use super::meetings::TIE;
 use super::outcome::CauseKind;
 use super::release::Partners;
 

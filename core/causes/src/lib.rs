@@ -1,12 +1,11 @@
 //! Wait states, causes and incidents, over all ranks of a run.
 //!
+//! The segments of all lanes, on a common clock, are those of `callgrove-segments`. From there:
+//!
 //! | step | module |
 //! |---|---|
-//! | compares the clocks of hosts by messages and collectives | `clock`, `clock_bounds`, `clock_evidence` |
-//! | splits each lane into gaps of own work and operations in which it can wait | `lanes` |
-//! | finds the calls of the ranks, or of threads, that belong together | `meetings` |
 //! | finds the release of each operation, and so its wait | `release` |
-//! | finds the usual duration at each place, and the excesses over it | `usual` |
+//! | finds the usual duration at each place, and the excesses over it | `usual`, `work_excesses` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
@@ -39,11 +38,8 @@
 //! - **No rank as the cause.** [`CauseKind::Transfer`], [`CauseKind::BusyHost`], [`CauseKind::TracerWrite`], and
 //!   causes by design ([`CauseKind::is_by_design`]).
 //!
-//! Other crates that read a trace use the same names of waiting functions ([`can_wait`]), streams of GPUs
-//! ([`StatedStreams`]) and hosts ([`hosts`]).
-//!
 //! Times are nanoseconds on the clock of their lane; those of an incident are on the clock of its root. During the
-//! search times are on the common clock of [`Clocks`].
+//! search times are on the common clock of [`Clocks`](callgrove_segments::Clocks).
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -56,32 +52,21 @@
 mod background;
 mod by_design;
 mod causes;
-mod clock;
-mod clock_bounds;
-mod clock_evidence;
 mod delay_root;
 mod grouping;
-mod iteration_work;
 mod lane_delays;
-mod lanes;
 mod late_network;
-mod meetings;
 mod outcome;
 mod release;
 mod replay;
 mod stall;
-mod thread_waits;
 mod unentered;
 mod usual;
 mod wait_states;
+mod work_excesses;
 
 pub use causes::Causes;
-pub use clock::{BackInTime, Clocks, HostClock, hosts};
-pub use iteration_work::{PathWork, RankWork, iteration_work};
-pub use lanes::StatedStreams;
-pub use lanes::can_wait;
 pub use outcome::{
     CauseKind, Collective, DelayCause, DelayRole, Hop, Incident, Incidents, MissingState,
     RootCause, SimilarIncidents, Unentered, Wait, WaitCell, WaitKind, WaitedFor, Waits,
 };
-pub use unentered::{OpenCall, open_calls};

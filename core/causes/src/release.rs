@@ -1,13 +1,11 @@
 //! The release of each operation: the event that ended its wait.
 
 use callgrove_model::{CommKind, CommRef, DurationNs, ExecRef, LaneIdx, TimeNs, Trace};
+use callgrove_segments::{
+    CallKind, Clocks, Meetings, Operation, OperationKind, OperationRef, Segments, TIE, index,
+    number,
+};
 
-use super::clock::Clocks;
-use super::lanes::call_kind::CallKind;
-use super::lanes::device_waits::DeviceWaits;
-use super::lanes::places::{index, number};
-use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
-use super::meetings::{Meetings, TIE};
 use super::outcome::WaitKind;
 
 /// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet.
@@ -135,7 +133,6 @@ pub(super) fn releases(
     segments: &Segments,
     partners: &Partners<'_>,
     meetings: &Meetings,
-    device_waits: &DeviceWaits,
 ) -> Vec<Vec<Released>> {
     let last_entries: Vec<_> = meetings
         .all
@@ -155,7 +152,6 @@ pub(super) fn releases(
         segments,
         partners,
         meetings,
-        device_waits,
         last_entries,
         streams,
     };
@@ -185,7 +181,6 @@ struct Find<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
     meetings: &'a Meetings,
-    device_waits: &'a DeviceWaits,
     /// For each meeting, its members by entry.
     last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
     streams: Vec<Vec<LaneIdx>>,
@@ -272,7 +267,7 @@ impl Find<'_> {
             lane: it.lane,
             exec: operation.call,
         };
-        let only = self.device_waits.stream(call);
+        let only = self.segments.stream_waited_for(call);
         let is_waited_for = |stream: &LaneIdx| only.map_or(*stream != it.lane, |it| it == *stream);
         for stream in self.streams[process].iter().copied().filter(is_waited_for) {
             let lane = self.segments.lane(stream);

@@ -9,20 +9,18 @@
 use std::sync::Arc;
 
 use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
+use callgrove_segments::{
+    CallKind, LaneSegments, Meetings, Operation, OperationKind, OperationRef, Segments,
+};
 
 use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{
     Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
-use super::lanes::call_kind::CallKind;
-use super::lanes::places::index;
-use super::lanes::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments};
-use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
-use super::usual::{ExcessSource, MIN_WAIT, MIN_WORK, PlaceExcess};
+use super::usual::{ExcessSource, MIN_WAIT, PlaceExcess};
+use super::work_excesses::{LaneExcess, work_excesses};
 
-/// Maximum distance of delays of own work that are one.
-const JOINED: DurationNs = DurationNs::from_us(300);
 /// Divisor of a wait: a root lasts until the end of a wait of which it caused more than a fifth.
 const SHARE_OF_WAIT: i64 = 5;
 /// Divisor of the root's amount: that part must also be more than a tenth of it.
@@ -48,15 +46,6 @@ pub(super) struct Replayed {
     pub(super) waits: Vec<ChargedWait>,
     /// Waits that no delay explains: they are by design.
     pub(super) by_design: Vec<OperationRef>,
-}
-
-/// An excess of own work: the number of operations before it, its end, and its root.
-#[derive(Clone, Copy)]
-struct LaneExcess {
-    operations_before: usize,
-    end: TimeNs,
-    root: RootIdx,
-    amount: DurationNs,
 }
 
 /// Follows every delay of a run. Cost: O(n log n) in events.
@@ -106,64 +95,6 @@ pub(super) fn replay(
         replay.pass(it);
     }
     replay.found
-}
-
-/// Returns the excesses of own work by lane, and adds their roots.
-fn work_excesses(
-    segments: &Segments,
-    source: ExcessSource<'_>,
-    roots: &mut Vec<DelayRoot>,
-) -> Vec<Vec<LaneExcess>> {
-    let mut found = source.of_work(segments).into_iter().peekable();
-    let mut first = 0;
-    let mut by_lane = Vec::with_capacity(segments.lanes.len());
-    for (lane_at, lane) in segments.lanes.iter().enumerate() {
-        let mut of_lane: Vec<LaneExcess> = Vec::new();
-        let end = first + lane.gaps.len();
-        let mut last: Option<LaneExcess> = None;
-        for (at, gap) in lane.gaps.iter().enumerate() {
-            let unusual = found.next_if(|it| it.visit == first + at);
-            // A tracer write at a place without a usual duration is a root, too.
-            let write = (gap.is_written && gap.duration() > MIN_WORK)
-                .then(|| PlaceExcess::whole(first + at, gap.duration()));
-            let Some(it) = unusual.or(write) else {
-                continue;
-            };
-            let operations_before = index(gap.operations_before);
-            let goes_on = last.filter(|last| {
-                let known = &roots[last.root.index()];
-                // Adjacent gaps of an excerpt may be distant in the run.
-                let is_next = operations_before == last.operations_before && !source.is_excerpt();
-                let is_close = is_next || gap.start.since(known.end) < JOINED;
-                is_close && !gap.is_written && !known.is_written
-            });
-            let root = goes_on.map_or_else(
-                || {
-                    let lane = LaneIdx::from_index(lane_at);
-                    let mut root = DelayRoot::new(lane, gap.call, gap.start, gap.end);
-                    root.is_written = gap.is_written;
-                    root.is_set_up = true;
-                    roots.push(root);
-                    RootIdx::from_index(roots.len() - 1)
-                },
-                |last| last.root,
-            );
-            let path = segments.places.path_of(gap.place);
-            roots[root.index()].extend(path, gap.call, gap.end, it.usual, it.amount);
-            roots[root.index()].is_set_up &= it.is_set_up;
-            let excess = LaneExcess {
-                operations_before,
-                end: gap.end,
-                root,
-                amount: it.amount,
-            };
-            of_lane.push(excess);
-            last = Some(excess);
-        }
-        first = end;
-        by_lane.push(of_lane);
-    }
-    by_lane
 }
 
 fn excess_of(all: &[(OperationRef, PlaceExcess)], it: OperationRef) -> Option<PlaceExcess> {

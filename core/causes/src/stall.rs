@@ -8,10 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
+use callgrove_segments::{Clocks, OperationRef, Segments};
 
-use super::clock::Clocks;
 use super::delay_root::{DelayRoot, RootIdx, final_roots};
-use super::lanes::segments::{OperationRef, Segments};
 use super::late_network::{attribute_to_network, mark_undecided};
 use super::release::{Partners, STILL_SENDING};
 use super::replay::ChargedWait;

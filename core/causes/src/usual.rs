@@ -9,13 +9,10 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
+use callgrove_segments::{Gap, MIN_WORK, Operation, OperationKind, OperationRef, Segments, index};
 
-use super::lanes::places::index;
-use super::lanes::segments::{Gap, Operation, OperationKind, OperationRef, Segments};
 use super::release::Released;
 
-/// Minimum excess of own work; smaller ones come from the clock or the machine.
-pub(super) const MIN_WORK: DurationNs = DurationNs::from_us(30);
 /// Minimum excess of calls and waits.
 pub(super) const MIN_WAIT: DurationNs = DurationNs::from_us(60);
 
@@ -101,7 +98,12 @@ impl ExcessSource<'_> {
                     })
                     .collect();
                 let is_exceptional = |place, count| segments.places.is_exceptional(place, count);
-                excesses(&visits, segments.places.len(), MIN_WORK, is_exceptional)
+                excesses(
+                    &visits,
+                    segments.places.num_places(),
+                    MIN_WORK,
+                    is_exceptional,
+                )
             }
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };

@@ -9,12 +9,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, TimeNs, Trace};
+use callgrove_segments::{
+    Clocks, Meetings, Operation, OperationKind, OperationRef, Segments, index,
+};
 
-use super::clock::Clocks;
 use super::delay_root::DelayRoot;
-use super::lanes::places::index;
-use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
-use super::meetings::Meetings;
 use super::outcome::{Collective, Wait, WaitKind, WaitedFor};
 use super::release::{Release, Released};
 

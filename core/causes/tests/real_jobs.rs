@@ -121,7 +121,7 @@ fn roots(trace: &Trace) -> Vec<(u32, String, i64)> {
 }
 
 #[test]
-fn two_late_loaders_are_two_incidents_and_the_waiting_threads_are_none() {
+fn two_late_loaders_are_two_incidents_without_the_waiting_threads() {
     let trace = job(4, 60, |rank, at| Step {
         late_us: match (rank, at) {
             (2, 20) => 80_000,

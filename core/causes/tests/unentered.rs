@@ -1,11 +1,12 @@
 //! Collectives that not all ranks of a group entered, and runs that only look alike: generated step by step, with
 //! times in microseconds.
 
-use callgrove_causes::{CauseKind, Causes, Incident, MissingState, open_calls};
+use callgrove_causes::{CauseKind, Causes, Incident, MissingState};
 use callgrove_model::{
     CollectiveEvent, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace,
     StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
+use callgrove_segments::open_calls;
 
 /// Length of one step of the program.
 const STEP_US: i64 = 1_000;

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_causes::can_wait;
 use callgrove_model::{
     CommKind, CommRef, Comms, Counters, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx,
     Message, Metadata, NameTable, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
+use callgrove_segments::can_wait;
 
 use crate::names::FunctionNames;
 use crate::nested_calls::{KnownCall, NestedCalls, ReportedStall};

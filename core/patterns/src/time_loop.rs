@@ -18,8 +18,8 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_causes::StatedStreams;
 use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId, Trace};
+use callgrove_segments::StatedStreams;
 
 use super::calls::next_sibling;
 use super::content::mix;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_causes::can_wait;
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx, ProgramId, Progress, TimeNs,
     Trace,
 };
+use callgrove_segments::can_wait;
 
 use super::robust::common_divisor;
 

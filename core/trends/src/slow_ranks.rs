@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_causes::RankWork;
 use callgrove_model::{FuncId, LaneIdx, Real};
+use callgrove_segments::RankWork;
 
 use super::robust::{median, median_and_spread};
 
@@ -131,7 +131,7 @@ fn differences(ranks: &[RankWork], top: usize) -> BTreeMap<u32, Difference> {
         }
     }
     let rank = &ranks[top];
-    let difference = |path: &callgrove_causes::PathWork| {
+    let difference = |path: &callgrove_segments::PathWork| {
         let known = of_others.get(&path.path);
         let mut others = known.cloned().unwrap_or_default();
         others.resize(ranks.len() - 1, 0);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use callgrove_causes::{can_wait, hosts, iteration_work};
 use callgrove_model::{
     Cancelled, DurationNs, FuncId, LaneIdx, ProgramId, Progress, RankId, Real, TimeNs, Trace,
 };
+use callgrove_segments::{can_wait, hosts, iteration_work};
 use serde::{Deserialize, Serialize};
 
 use super::group::{Group, groups};

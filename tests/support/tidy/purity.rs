@@ -16,6 +16,7 @@ pub(super) const PURE: &[&str] = &[
     "core/formats/perfetto/",
     "core/formats/xplane/",
     "core/detect/",
+    "core/segments/",
     "core/causes/",
     "core/patterns/",
     "core/trends/",

@@ -1,7 +1,7 @@
 //! The calls that ranks are in at the end of a run, as text and as rows.
 
-use callgrove_causes::{OpenCall, open_calls};
 use callgrove_model::{FunctionName, Trace};
+use callgrove_segments::{OpenCall, open_calls};
 use callgrove_trends::rank_ranges;
 use serde::Serialize;
 

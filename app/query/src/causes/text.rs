@@ -349,19 +349,7 @@ impl IncidentFacts<'_> {
             CauseKind::Unknown if root.rank.is_none() => {
                 format!("{all} waited {cost} in all; no message shows for which")
             }
-            CauseKind::Unknown if num_others == 0 => {
-                let waits = match self.times {
-                    0 | 1 => String::new(),
-                    times => format!(" in the longest of {times} such waits, {cost} in all"),
-                };
-                let sentence = format!(
-                    "{} waited {} longer than usual{}{waits}; the trace does not show for which rank",
-                    root.rank(),
-                    root.own_delay,
-                    root.within()
-                );
-                capitalised(sentence)
-            }
+            CauseKind::Unknown if num_others == 0 => self.unknown_wait(),
             CauseKind::Unknown => format!(
                 "{all} waited {cost} in all, perhaps for {}{}; the trace has no messages to show for which",
                 root.rank(),
@@ -397,6 +385,21 @@ impl IncidentFacts<'_> {
                 capitalised(sentence)
             }
         }
+    }
+
+    /// Returns that a rank waited, where the trace does not show for which other one.
+    fn unknown_wait(&self) -> String {
+        let (root, cost) = (&self.root, self.cost);
+        let waits = match self.times {
+            0 | 1 => String::new(),
+            times => format!(" in the longest of {times} such waits, {cost} in all"),
+        };
+        capitalised(format!(
+            "{} waited {} longer than usual{}{waits}; the trace does not show for which rank",
+            root.rank(),
+            root.own_delay,
+            root.within()
+        ))
     }
 
     /// Returns how many other ranks waited, and for how long.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_causes::{CauseKind, Incident, Incidents, can_wait};
+use callgrove_causes::{CauseKind, Incident, Incidents};
 use callgrove_compare::{
     BlockSample, BlockSeries, CallStructure, FeaturePresence, IncidentSample, NameId, PathId,
     PathTable, RunSamples,
 };
 use callgrove_model::{Cancelled, ExecIdx, FuncId, Lane, LaneIdx, Progress, Trace, fraction};
+use callgrove_segments::can_wait;
 
 use super::blocks::{BlockPlace, Blocks};
 

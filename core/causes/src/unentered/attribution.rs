@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use callgrove_model::{DurationNs, ExecRef, TimeNs, Trace};
+use callgrove_segments::{Clocks, OperationRef, Segments};
 
-use super::super::clock::Clocks;
 use super::super::delay_root::{DelayRoot, RootIdx};
 use super::super::grouping::Cluster;
-use super::super::lanes::segments::{OperationRef, Segments};
 use super::super::outcome::{CauseKind, Unentered, WaitKind};
 use super::super::release::{PeerState, Release, Released};
 use super::super::replay::{ChargedWait, Replayed};

@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{LaneIdx, ProgramId, Trace, WarningKind};
-
-use super::super::clock::Clocks;
-use super::super::lanes::call_kind::CallKind;
-use super::super::lanes::places::{PathIdx, index};
-use super::super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
-use super::super::meetings::TIE;
-use super::open_calls::is_open_at_end;
+use callgrove_segments::{
+    CallKind, Clocks, Operation, OperationKind, OperationRef, PathIdx, Segments, TIE, index,
+    is_open_at_end,
+};
 
 /// The communicator of calls whose readers state none; it is a stated one if no call was assumed to be of it.
 const ASSUMED_COMMUNICATOR: u64 = 0;

@@ -13,13 +13,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
+use callgrove_segments::{CallKind, Clocks, OperationKind, OperationRef, Segments, is_open_at_end};
 
-use super::super::clock::Clocks;
 use super::super::grouping::MIN_DELAY;
-use super::super::lanes::call_kind::CallKind;
-use super::super::lanes::segments::{OperationKind, OperationRef, Segments};
 use super::groups::{CollectiveGroup, CollectivePart};
-use super::open_calls::is_open_at_end;
 
 /// Maximum confidence, as for own work: an assumption.
 const MAX_PERCENT: u8 = 95;

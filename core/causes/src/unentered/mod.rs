@@ -5,14 +5,11 @@
 //! | lists the collectives of each group, by member | `groups` |
 //! | decides which members never entered the next collective while others are in it | `missing` |
 //! | finds where a missing rank is instead | `whereabouts` |
-//! | lists the calls that are open at the end of the trace | `open_calls` |
 //! | makes each finding the root of all delays that follow from it | `attribution` |
 
 mod attribution;
 mod groups;
 mod missing;
-mod open_calls;
 mod whereabouts;
 
 pub(super) use attribution::Hangs;
-pub use open_calls::{OpenCall, open_calls};

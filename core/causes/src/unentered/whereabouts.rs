@@ -3,12 +3,10 @@
 use std::ops::Range;
 
 use callgrove_model::{DurationNs, ExecIdx, Executions, LaneIdx, TimeNs, Trace};
+use callgrove_segments::{Clocks, Segments, innermost_open};
 
-use super::super::clock::Clocks;
-use super::super::lanes::segments::Segments;
 use super::super::outcome::MissingState;
 use super::missing::lane_end;
-use super::open_calls::innermost_open;
 
 /// The call that a rank is in instead, or its last one. Times are on the common clock.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Generated runs: scripts of each rank, with times in microseconds.
 
+use callgrove_causes::{Causes, DelayCause};
 use callgrove_model::{
-    CommKind, ExecIdx, ExecRef, FuncEventKind, LaneIdx, Metadata, NameTable, ProgramId,
+    CommKind, ExecIdx, ExecRef, FuncEventKind, LaneIdx, Metadata, NameTable, ProgramId, Progress,
     RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 
@@ -174,4 +175,14 @@ pub(crate) fn last(trace: &Trace, rank: u32, function: &str) -> ExecRef {
     let row = funcs.iter().rposition(|&it| it == func);
     let exec = ExecIdx::from_index(row.expect("it is called on this rank"));
     ExecRef { lane, exec }
+}
+
+/// Finds the causes of a run.
+pub(crate) fn find(trace: &Trace) -> Causes {
+    Causes::find(trace, Progress::none()).expect("no cancellation")
+}
+
+/// Returns the rank of a cause's root.
+pub(crate) fn root_rank(causes: &Causes, cause: &DelayCause) -> Option<u32> {
+    cause.root.map(|root| causes.roots()[root].rank.0)
 }

@@ -19,7 +19,7 @@ impl StatedStreams {
     }
 
     /// Returns the lanes that only mirror waits of the host: nothing happens there.
-    pub(crate) fn mirrors(trace: &Trace) -> Self {
+    pub fn mirrors(trace: &Trace) -> Self {
         let states = |it: &&Metadata| Property::MirrorsWaits.is_in(it);
         let stated = trace.metadata.iter().filter(states);
         Self(stated.map(|it| (it.program, it.rank, it.thread)).collect())

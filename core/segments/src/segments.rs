@@ -8,38 +8,44 @@ use callgrove_model::{
 };
 
 use super::call_kind::CallKind;
+use super::clock::Clocks;
 use super::device_waits::DeviceWaits;
 use super::gpu_streams::{StatedStreams, gpu_stream_lanes};
-use super::places::{GapPart, PathIdx, Place, Places, SizeClass, number, size_class};
-use crate::clock::Clocks;
+use super::places::{GapPart, GapPlace, PathIdx, Places, SizeClass, number, size_class};
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
+/// Minimum own work that is looked at, and minimum excess of it: less comes from the clock or the machine.
+pub const MIN_WORK: DurationNs = DurationNs::from_us(30);
+
 /// The time between two events outside every call that can wait. Times are on the common clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gap {
-    pub(crate) start: TimeNs,
-    pub(crate) end: TimeNs,
+pub struct Gap {
+    /// The time of the event before it.
+    pub start: TimeNs,
+    /// The time of the event after it.
+    pub end: TimeNs,
     /// The innermost call that is open in the gap.
-    pub(crate) call: ExecIdx,
+    pub call: ExecIdx,
     /// The place in the program, numbered by [`Places`].
-    pub(crate) place: u32,
+    pub place: u32,
     /// Number of operations of the lane before the gap.
-    pub(crate) operations_before: u32,
+    pub operations_before: u32,
     /// True if the tracer wrote in at least half of it.
-    pub(crate) is_written: bool,
+    pub is_written: bool,
 }
 
 impl Gap {
-    pub(crate) fn duration(&self) -> DurationNs {
+    /// Returns the time between the two events.
+    pub fn duration(&self) -> DurationNs {
         self.end.since(self.start)
     }
 }
 
 /// The way in which an operation can wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OperationKind {
+pub enum OperationKind {
     /// A call of this kind.
     Call(CallKind),
     /// A thread or stream is idle until the first thread of its rank gives it work.
@@ -50,50 +56,63 @@ pub(crate) enum OperationKind {
 
 /// The outermost call that can wait, with everything called in it; or an idle time. Times are on the common clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
-    pub(crate) start: TimeNs,
-    pub(crate) end: TimeNs,
+pub struct Operation {
+    /// The time at which the call was entered.
+    pub start: TimeNs,
+    /// The time at which it was left.
+    pub end: TimeNs,
     /// The call; for an idle time, the call that is open around it.
-    pub(crate) call: ExecIdx,
-    pub(crate) func: FuncId,
-    pub(crate) path: PathIdx,
-    pub(crate) kind: OperationKind,
+    pub call: ExecIdx,
+    /// Its function.
+    pub func: FuncId,
+    /// Its call path.
+    pub path: PathIdx,
+    /// How it can wait.
+    pub kind: OperationKind,
     /// The longest time range in it without any event.
-    pub(crate) silence: Range<TimeNs>,
+    pub silence: Range<TimeNs>,
     /// The message events in it, as rows of the lane.
-    pub(crate) rows: Range<usize>,
+    pub rows: Range<usize>,
 }
 
 /// An operation, by its lane and its index there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct OperationRef {
-    pub(crate) lane: LaneIdx,
-    pub(crate) at: usize,
+pub struct OperationRef {
+    /// The lane.
+    pub lane: LaneIdx,
+    /// The index in [`LaneSegments::operations`].
+    pub at: usize,
 }
 
 /// The segments of one lane, in order of time.
 #[derive(Default, Debug)]
-pub(crate) struct LaneSegments {
-    pub(crate) gaps: Vec<Gap>,
-    pub(crate) operations: Vec<Operation>,
+pub struct LaneSegments {
+    /// Its own work.
+    pub gaps: Vec<Gap>,
+    /// The operations in which it can wait.
+    pub operations: Vec<Operation>,
     /// True if the lane is a stream of a device.
-    pub(crate) is_device: bool,
+    pub is_device: bool,
     /// The rank, an index into [`Segments::processes`].
-    pub(crate) process: usize,
+    pub process: usize,
 }
 
 /// The segments of all lanes.
 #[derive(Debug)]
-pub(crate) struct Segments {
-    pub(crate) lanes: Vec<LaneSegments>,
-    pub(crate) places: Places,
+pub struct Segments {
+    /// By lane. `[num_lanes]`
+    pub lanes: Vec<LaneSegments>,
+    /// The call paths and places of all lanes.
+    pub places: Places,
     /// The ranks, ascending.
-    pub(crate) processes: Vec<(ProgramId, RankId)>,
+    pub processes: Vec<(ProgramId, RankId)>,
+    /// The calls that wait for a GPU.
+    device_waits: DeviceWaits,
 }
 
 impl LaneSegments {
     /// Returns how much of a time range the lane was in operations.
-    pub(crate) fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
+    pub fn in_operations(&self, time: Range<TimeNs>) -> DurationNs {
         let from = self.operations.partition_point(|it| it.end <= time.start);
         let within = self.operations[from..].iter();
         let within = within.take_while(|it| it.start < time.end);
@@ -103,21 +122,18 @@ impl LaneSegments {
 }
 
 impl Segments {
-    /// Splits every lane into segments. Cost: linear in events.
-    pub(crate) fn new(
-        trace: &Trace,
-        clocks: &Clocks,
-        kinds: &[CallKind],
-        device_waits: &DeviceWaits,
-    ) -> Self {
+    /// Splits every lane into segments, each by itself. Cost: linear in events.
+    pub fn of_excerpt(trace: &Trace, clocks: &Clocks) -> Self {
+        let kinds = CallKind::of_trace(trace);
+        let device_waits = DeviceWaits::find(trace);
         let processes: Vec<_> = trace.ranks().into_iter().collect();
-        let devices = gpu_stream_lanes(trace, kinds);
+        let devices = gpu_stream_lanes(trace, &kinds);
         let mirrors = StatedStreams::mirrors(trace);
         let mut places = Places::new();
         let lanes = trace.lanes().map(|(index, lane)| {
             let rank = (lane.program, lane.rank);
             let process = processes.binary_search(&rank).unwrap_or_else(|at| at);
-            let calls = (kinds, device_waits);
+            let calls = (&kinds[..], &device_waits);
             let mut walk = Walk::new(trace, clocks, calls, index, &mut places);
             if !mirrors.contains(lane) {
                 walk.lane();
@@ -133,19 +149,27 @@ impl Segments {
             lanes,
             places,
             processes,
+            device_waits,
         }
     }
 
-    pub(crate) fn lane(&self, lane: LaneIdx) -> &LaneSegments {
+    /// Returns the stream that a call waits for, if it waits for only one.
+    pub fn stream_waited_for(&self, call: ExecRef) -> Option<LaneIdx> {
+        self.device_waits.stream(call)
+    }
+
+    /// Returns the segments of a lane.
+    pub fn lane(&self, lane: LaneIdx) -> &LaneSegments {
         &self.lanes[lane.index()]
     }
 
-    pub(crate) fn operation(&self, it: OperationRef) -> &Operation {
+    /// Returns an operation.
+    pub fn operation(&self, it: OperationRef) -> &Operation {
         &self.lanes[it.lane.index()].operations[it.at]
     }
 
     /// Returns all operations by lane, then time.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
+    pub fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
         self.lanes.iter().enumerate().flat_map(|(lane, it)| {
             let lane = LaneIdx::from_index(lane);
             let numbered = it.operations.iter().enumerate();
@@ -154,7 +178,7 @@ impl Segments {
     }
 
     /// Returns the lane of the first thread of a rank.
-    pub(crate) fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
+    pub fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
         let (program, rank) = *self.processes.get(process)?;
         let is_of = |lane: &Lane| (lane.program, lane.rank) >= (program, rank);
         let at = trace.lanes.partition_point(|lane| !is_of(lane));
@@ -335,7 +359,7 @@ impl<'a> Walk<'a> {
                 });
             }
         } else if let Some(&(call, path)) = self.open.last() {
-            let place = Place {
+            let place = GapPlace {
                 path,
                 before: self.before,
                 next,

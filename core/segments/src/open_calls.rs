@@ -7,7 +7,7 @@ use callgrove_model::{
     DurationNs, ExecIdx, Executions, FuncId, LaneIdx, ProgramId, RankId, TimeNs, Trace,
 };
 
-use super::super::lanes::call_kind::CallKind;
+use super::call_kind::CallKind;
 
 /// The innermost call that ranks are in at the end of the trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ fn num_calls(trace: &Trace, rank: (ProgramId, RankId), func: FuncId) -> usize {
 }
 
 /// Returns the innermost call of a lane that is open at its end.
-pub(super) fn innermost_open(executions: &Executions) -> Option<ExecIdx> {
+pub fn innermost_open(executions: &Executions) -> Option<ExecIdx> {
     let last = ExecIdx::from_index(executions.len().checked_sub(1)?);
     let stack = std::iter::successors(Some(last), |it| executions.parent(*it));
     // A call without an exit within one that has an exit is damage: the reader closed it there.
@@ -101,7 +101,7 @@ pub(super) fn innermost_open(executions: &Executions) -> Option<ExecIdx> {
 }
 
 /// Returns whether a call is open at the end of its lane.
-pub(super) fn is_open_at_end(executions: &Executions, call: ExecIdx) -> bool {
+pub fn is_open_at_end(executions: &Executions, call: ExecIdx) -> bool {
     let Some(innermost) = innermost_open(executions) else {
         return false;
     };

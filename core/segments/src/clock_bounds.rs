@@ -1,4 +1,4 @@
-//! Bounds of the clocks of hosts against each other, and the offsets that they demand.
+//! OffsetBounds of the clocks of hosts against each other, and the offsets that they demand.
 //!
 //! An event that precedes an event of another host bounds the offset of their clocks: with offsets `o`, recorded times
 //! `s` on host a and `t` on host b, and the order of the events, `o[b] - o[a] <= t - s`. These are difference
@@ -54,17 +54,17 @@ impl Shortest {
     }
 }
 
-/// Bounds between hosts, from events of which the order is known.
-pub(super) struct Bounds {
+/// OffsetBounds between hosts, from events of which the order is known.
+pub(crate) struct OffsetBounds {
     /// Number of spans from which a bound holds.
     min_spans: usize,
     /// By the host of the earlier event, then the host of the later one.
     shortest: BTreeMap<(usize, usize), Shortest>,
 }
 
-impl Bounds {
+impl OffsetBounds {
     /// Returns no bounds. Those of an excerpt hold from one span: it has few messages.
-    pub(super) fn new(is_excerpt: bool) -> Self {
+    pub(crate) fn new(is_excerpt: bool) -> Self {
         Self {
             min_spans: if is_excerpt { 1 } else { MIN_SPANS },
             shortest: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl Bounds {
     }
 
     /// Adds that an event of one host precedes an event of another one. Events of one host bound nothing.
-    pub(super) fn add(&mut self, (from, to): (usize, usize), earlier: TimeNs, later: TimeNs) {
+    pub(crate) fn add(&mut self, (from, to): (usize, usize), earlier: TimeNs, later: TimeNs) {
         if from != to {
             let shortest = self.shortest.entry((from, to)).or_default();
             shortest.add(Span { earlier, later });
@@ -92,7 +92,7 @@ impl Bounds {
     /// among equals; its offset is 0. The others then take a clock of those before, or the offset nearest to 0, that the
     /// bounds allow. If bounds
     /// contradict each other, as those of clocks that drift do, what lies between them counts as allowed.
-    pub(super) fn offsets(&self, num_hosts: usize) -> Vec<Offset> {
+    pub(crate) fn offsets(&self, num_hosts: usize) -> Vec<Offset> {
         let links = self.links(num_hosts);
         let mut found = vec![Offset::default(); num_hosts];
         let mut is_placed = vec![false; num_hosts];
@@ -145,13 +145,13 @@ struct Link {
 
 /// The offset of a clock from the common clock.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Offset {
+pub(crate) struct Offset {
     /// The offset; `None` if no bound links the host to another one.
-    pub(super) ahead: Option<DurationNs>,
+    pub(crate) ahead: Option<DurationNs>,
     /// The distance to the farther bound.
-    pub(super) uncertainty: DurationNs,
+    pub(crate) uncertainty: DurationNs,
     /// True if the offset is not 0, and bounded from one side.
-    pub(super) is_one_way: bool,
+    pub(crate) is_one_way: bool,
 }
 
 /// The bounds of a host against those that have their offset.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     fn found(num_hosts: usize, bounds: &[(usize, usize, i64)]) -> Vec<Offset> {
-        let mut all = Bounds::new(false);
+        let mut all = OffsetBounds::new(false);
         for &(from, to, us) in bounds {
             for at in 0..3 {
                 let earlier = TimeNs(at * 1_000_000);
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn two_damaged_stamps_do_not_bend_a_clock() {
-        let mut all = Bounds::new(false);
+        let mut all = OffsetBounds::new(false);
         for at in 0..100 {
             let at = TimeNs(at * 1_000_000);
             all.add((0, 1), at, at + DurationNs(10_000));

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{LaneIdx, ProgramId, TimeNs, Trace};
 
+use super::call_kind::synchronises;
 use super::clock::{Clocks, time};
-use super::clock_bounds::Bounds;
-use super::lanes::call_kind::synchronises;
-use super::lanes::places::PathIdx;
-use super::lanes::segments::{OperationRef, Segments};
+use super::clock_bounds::OffsetBounds;
 use super::meetings::Meetings;
+use super::places::PathIdx;
+use super::segments::{OperationRef, Segments};
 
 /// Minimum number of calls of one path from which it is learnt whether ranks met in them: an assumption. Half of it
 /// learns from more paths, with less evidence for each; calls that start and end a run are made once or twice.
@@ -32,13 +32,13 @@ const MAX_PAIRS: usize = 50_000_000;
 /// Compares the clocks of all hosts. `segments` are on the recorded clocks. In an excerpt of a run only messages and
 /// stated collectives bound clocks, since the calls in it cannot be counted. Cost: linear in messages and operations,
 /// and in pairs of hosts times collectives, up to a bound.
-pub(super) fn compare_clocks(
+pub(crate) fn compare_clocks(
     trace: &Trace,
     recorded: Clocks,
     segments: &Segments,
     is_excerpt: bool,
 ) -> Clocks {
-    let mut bounds = Bounds::new(is_excerpt);
+    let mut bounds = OffsetBounds::new(is_excerpt);
     if recorded.hosts().len() < 2 {
         return recorded.corrected(trace, &bounds);
     }
@@ -74,7 +74,7 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// Adds the bounds of collectives of which the trace states the communicator. Returns their calls.
-    fn stated(&self, bounds: &mut Bounds) -> BTreeSet<OperationRef> {
+    fn stated(&self, bounds: &mut OffsetBounds) -> BTreeSet<OperationRef> {
         let meetings = Meetings::stated(self.trace, self.clocks, self.segments);
         let mut all: BTreeSet<OperationRef> = BTreeSet::new();
         let num_hosts = self.clocks.hosts().len();
@@ -116,7 +116,7 @@ impl Evidence<'_> {
     }
 
     /// Adds the bounds of the other collectives, as far as it shows which hosts met in them.
-    fn learnt(&self, stated: &BTreeSet<OperationRef>, bounds: &mut Bounds) {
+    fn learnt(&self, stated: &BTreeSet<OperationRef>, bounds: &mut OffsetBounds) {
         let is_synchronising: Vec<bool> = (self.trace.names.iter())
             .map(|(_, name)| synchronises(name))
             .collect();
@@ -141,7 +141,7 @@ impl Evidence<'_> {
     }
 
     /// Adds the bounds of calls that some lanes make equally often.
-    fn add_learnt(&self, lanes: &[Vec<OperationRef>], bounds: &mut Bounds) {
+    fn add_learnt(&self, lanes: &[Vec<OperationRef>], bounds: &mut OffsetBounds) {
         let mut lanes_by_host: BTreeMap<usize, Vec<&Vec<OperationRef>>> = BTreeMap::new();
         for calls in lanes {
             let host = self.clocks.host_of(calls[0].lane);

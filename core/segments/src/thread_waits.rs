@@ -14,12 +14,14 @@
 
 use std::ops::Range;
 
-use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use callgrove_model::{DurationNs, LaneIdx, TimeNs, Trace};
 
-use super::lanes::call_kind::CallKind;
-use super::lanes::places::{GapPart, Places, index, number};
-use super::lanes::segments::{Gap, LaneSegments, Operation, OperationKind, OperationRef, Segments};
-use super::usual::MIN_WORK;
+use super::call_kind::CallKind;
+use super::clock::Clocks;
+use super::places::{GapPart, Places, index, number};
+use super::segments::{
+    Gap, LaneSegments, MIN_WORK, Operation, OperationKind, OperationRef, Segments,
+};
 
 /// Share of the time of a place, in percent, that is in visits which end with an operation of another thread: chosen
 /// on jobs of PyTorch. With 80, one place in ten is missed on a host that is busy; computation that overlaps with
@@ -91,9 +93,19 @@ impl PlaceVisits {
     }
 }
 
+impl Segments {
+    /// Splits every lane of a whole run into segments, with the waits for other threads that follow from the places
+    /// where they recur. Cost: O(n log n) in events.
+    pub fn of_run(trace: &Trace, clocks: &Clocks) -> Self {
+        let mut segments = Self::of_excerpt(trace, clocks);
+        add_thread_waits(&mut segments);
+        segments
+    }
+}
+
 /// Finds the places where threads wait for operations of other threads of their rank, and makes these waits operations.
 /// Cost: O(n log n) in gaps, for ranks that communicate on several threads.
-pub(super) fn add_thread_waits(segments: &mut Segments) {
+fn add_thread_waits(segments: &mut Segments) {
     let sources = sources(segments);
     let candidates: Vec<LaneIdx> = (0..segments.lanes.len())
         .map(LaneIdx::from_index)
@@ -102,7 +114,7 @@ pub(super) fn add_thread_waits(segments: &mut Segments) {
     if candidates.is_empty() {
         return;
     }
-    let mut visits = vec![PlaceVisits::default(); segments.places.len()];
+    let mut visits = vec![PlaceVisits::default(); segments.places.num_places()];
     for &lane in &candidates {
         let others = &sources[segments.lane(lane).process];
         for gap in segments.lane(lane).gaps.iter().filter(|it| is_long(it)) {

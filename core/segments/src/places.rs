@@ -5,21 +5,22 @@ use std::collections::HashMap;
 use callgrove_model::{ExecIdx, FuncId};
 
 /// Returns a 32-bit number as an index.
-pub(crate) const fn index(number: u32) -> usize {
+pub const fn index(number: u32) -> usize {
     ExecIdx(number).index()
 }
 
 /// Returns an index as a 32-bit number; every list has fewer than 2^32 items.
-pub(crate) const fn number(index: usize) -> u32 {
+pub const fn number(index: usize) -> u32 {
     ExecIdx::from_index(index).0
 }
 
 /// A call path, numbered by [`Places`].
-pub(crate) type PathIdx = u32;
+pub type PathIdx = u32;
 
 /// The part of a visit of a place that a gap is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum GapPart {
+pub enum GapPart {
+    /// All of it.
     Whole,
     /// Before the operation of another thread that the visit waits for.
     BeforeWait,
@@ -29,18 +30,18 @@ pub(crate) enum GapPart {
 
 /// The place of own work: the call path, the function that ended before, and the event that ends it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Place {
-    pub(super) path: PathIdx,
-    pub(super) before: Option<FuncId>,
-    pub(super) next: FuncId,
-    pub(super) next_enters: bool,
-    pub(super) part: GapPart,
-    pub(super) size: SizeClass,
+pub(crate) struct GapPlace {
+    pub(crate) path: PathIdx,
+    pub(crate) before: Option<FuncId>,
+    pub(crate) next: FuncId,
+    pub(crate) next_enters: bool,
+    pub(crate) part: GapPart,
+    pub(crate) size: SizeClass,
 }
 
 /// The size of what a call moves, in steps of a quarter of an octave; 0 if it is not stated. A larger copy is not a
 /// slower one: calls are compared with those of their size.
-pub(super) type SizeClass = u8;
+pub(crate) type SizeClass = u8;
 
 /// Number of size classes of an octave: the widest, from 4 to 5, is 25 % wide.
 const CLASSES_PER_OCTAVE: u64 = 4;
@@ -48,7 +49,7 @@ const CLASSES_PER_OCTAVE: u64 = 4;
 /// Multiple of its visits from which on the calls around a place are usually without it.
 const EXCEPTIONAL: usize = 10;
 
-pub(super) fn size_class(bytes: u64) -> SizeClass {
+pub(crate) fn size_class(bytes: u64) -> SizeClass {
     let octave = u64::from(bytes.max(4).ilog2());
     let quarter = (bytes.max(4) >> (octave - 2)) % CLASSES_PER_OCTAVE;
     u8::try_from(octave * CLASSES_PER_OCTAVE + quarter).unwrap_or(SizeClass::MAX)
@@ -56,18 +57,18 @@ pub(super) fn size_class(bytes: u64) -> SizeClass {
 
 /// Call paths and places of a run, numbered in order of appearance.
 #[derive(Default, Debug)]
-pub(crate) struct Places {
+pub struct Places {
     paths: HashMap<(PathIdx, FuncId), PathIdx>,
-    numbers: HashMap<Place, u32>,
+    numbers: HashMap<GapPlace, u32>,
     /// The function of each path and the path of its caller; the first path is the empty one.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
-    of_place: Vec<Place>,
+    of_place: Vec<GapPlace>,
     /// Number of calls of each path.
     num_calls: Vec<u32>,
 }
 
 impl Places {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             of_path: vec![(None, 0)],
             num_calls: vec![0],
@@ -75,7 +76,7 @@ impl Places {
         }
     }
 
-    pub(super) fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
+    pub(crate) fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
         let next = number(self.of_path.len());
         let path = *self.paths.entry((caller, func)).or_insert(next);
         if path == next {
@@ -87,7 +88,7 @@ impl Places {
         path
     }
 
-    pub(super) fn place(&mut self, place: Place) -> u32 {
+    pub(crate) fn place(&mut self, place: GapPlace) -> u32 {
         let next = number(self.of_place.len());
         let known = *self.numbers.entry(place).or_insert(next);
         if known == next {
@@ -99,31 +100,31 @@ impl Places {
     /// Returns the place of a part of the visits of a place.
     pub(crate) fn part(&mut self, place: u32, part: GapPart) -> u32 {
         let whole = self.of_place[index(place)];
-        self.place(Place { part, ..whole })
+        self.place(GapPlace { part, ..whole })
     }
 
     /// Returns the number of places.
-    pub(crate) fn len(&self) -> usize {
+    pub fn num_places(&self) -> usize {
         self.of_place.len()
     }
 
     /// Returns the number of paths.
-    pub(crate) fn num_paths(&self) -> usize {
+    pub fn num_paths(&self) -> usize {
         self.of_path.len()
     }
 
     /// Returns the call path of a place.
-    pub(crate) fn path_of(&self, place: u32) -> PathIdx {
+    pub fn path_of(&self, place: u32) -> PathIdx {
         self.of_place[index(place)].path
     }
 
     /// Returns the part of a visit that a place is.
-    pub(crate) fn part_of(&self, place: u32) -> GapPart {
+    pub fn part_of(&self, place: u32) -> GapPart {
         self.of_place[index(place)].part
     }
 
     /// Returns whether a place with few visits is in a call that is made far more often, mostly without it.
-    pub(crate) fn is_exceptional(&self, place: u32, num_visits: usize) -> bool {
+    pub fn is_exceptional(&self, place: u32, num_visits: usize) -> bool {
         let callers = std::iter::successors(Some(self.path_of(place)), |&path| {
             (path != 0).then(|| self.of_path[index(path)].1)
         });
@@ -132,12 +133,12 @@ impl Places {
     }
 
     /// Returns the innermost function of a path.
-    pub(crate) fn func(&self, path: PathIdx) -> Option<FuncId> {
+    pub fn func(&self, path: PathIdx) -> Option<FuncId> {
         self.of_path[index(path)].0
     }
 
     /// Returns the function that calls it.
-    pub(crate) fn caller(&self, path: PathIdx) -> Option<FuncId> {
+    pub fn caller(&self, path: PathIdx) -> Option<FuncId> {
         let (_, caller) = self.of_path[index(path)];
         self.func(caller)
     }

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs, Trace};
 
+use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::lanes::call_kind::CallKind;
-use super::lanes::places::{PathIdx, index, number};
-use super::lanes::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::places::{PathIdx, index, number};
+use super::segments::{Operation, OperationKind, OperationRef, Segments};
 
 /// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
-pub(super) const TIE: DurationNs = DurationNs::from_us(20);
+pub const TIE: DurationNs = DurationNs::from_us(20);
 /// Two ranks are of different communicators if in more than one meeting in this number one left before the other
 /// arrived.
 const APART_ONE_IN: usize = 500;
@@ -28,17 +28,18 @@ const MAX_PAIRS: usize = 50_000_000;
 
 /// Calls that were made together.
 #[derive(Clone, Debug)]
-pub(super) struct Meeting {
+pub struct Meeting {
     /// The calls, in order of lane.
-    pub(super) operations: Vec<OperationRef>,
+    pub operations: Vec<OperationRef>,
     /// The kind of call.
-    pub(super) kind: CallKind,
+    pub kind: CallKind,
 }
 
 /// The meetings of a run, and the meeting of each operation.
 #[derive(Debug, Default)]
-pub(super) struct Meetings {
-    pub(super) all: Vec<Meeting>,
+pub struct Meetings {
+    /// All meetings, numbered by their indices.
+    pub all: Vec<Meeting>,
     /// Meeting numbers by lane and operation; `u32::MAX` without a meeting.
     of_operation: Vec<Vec<u32>>,
 }
@@ -59,7 +60,7 @@ impl Meetings {
     /// Finds the meetings: those that the trace states, then those that follow from names. Cost: linear in operations
     /// if all ranks are of one communicator; else also the number of pairs of ranks times the number of calls, up to a
     /// bound.
-    pub(super) fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
+    pub fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
         let mut found = Self::none(segments);
         let stated = found.add_stated(trace, clocks, segments);
         let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
@@ -84,7 +85,7 @@ impl Meetings {
     }
 
     /// Finds the meetings that the trace states. Cost: linear in stated collectives, and logarithmic in operations.
-    pub(super) fn stated(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
+    pub fn stated(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
         let mut found = Self::none(segments);
         found.add_stated(trace, clocks, segments);
         found
@@ -131,7 +132,7 @@ impl Meetings {
 
     /// Finds the meetings of an excerpt of a run, in which calls cannot be counted: calls of one function that were
     /// all open at one time. Cost: O(n log n) in operations.
-    pub(super) fn of_excerpt(segments: &Segments) -> Self {
+    pub fn of_excerpt(segments: &Segments) -> Self {
         // The probe may have stalled longer than the collective around it.
         let is_collective = |kind: CallKind| kind.is_collective() || kind == CallKind::SyncProbe;
         let mut calls: BTreeMap<MeetingPlace, (CallKind, Vec<OperationRef>)> = BTreeMap::new();
@@ -183,12 +184,12 @@ impl Meetings {
     }
 
     /// Returns the meeting of an operation.
-    pub(super) fn of(&self, it: OperationRef) -> Option<&Meeting> {
+    pub fn of(&self, it: OperationRef) -> Option<&Meeting> {
         self.all.get(index(self.number(it)?))
     }
 
     /// Returns the number of an operation's meeting.
-    pub(super) fn number(&self, it: OperationRef) -> Option<u32> {
+    pub fn number(&self, it: OperationRef) -> Option<u32> {
         let number = *self.of_operation.get(it.lane.index())?.get(it.at)?;
         (number != u32::MAX).then_some(number)
     }

@@ -8,11 +8,8 @@ use std::collections::BTreeMap;
 use callgrove_model::{ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, TimeNs, Trace};
 
 use super::clock::Clocks;
-use super::lanes::call_kind::CallKind;
-use super::lanes::device_waits::DeviceWaits;
-use super::lanes::places::{GapPart, PathIdx};
-use super::lanes::segments::Segments;
-use super::thread_waits::add_thread_waits;
+use super::places::{GapPart, PathIdx};
+use super::segments::Segments;
 
 /// Minimum number of iterations of each rank.
 const MIN_ITERATIONS: usize = 20;
@@ -72,9 +69,7 @@ pub fn iteration_work(trace: &Trace) -> Vec<Vec<RankWork>> {
     if marked.is_empty() {
         return Vec::new();
     }
-    let (clocks, kinds) = (Clocks::recorded(trace), CallKind::of_trace(trace));
-    let mut segments = Segments::new(trace, &clocks, &kinds, &DeviceWaits::find(trace));
-    add_thread_waits(&mut segments);
+    let segments = Segments::of_run(trace, &Clocks::recorded(trace));
     let work = |(func, lanes): (FuncId, Vec<LaneIdx>)| {
         let of_lane = |lane: LaneIdx| rank_work(trace, &segments, lane, func);
         lanes.into_iter().map(of_lane).collect()

@@ -6,7 +6,7 @@ use super::wait_names;
 
 /// The way in which a call can wait. Point-to-point partners follow from its messages; the name determines the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CallKind {
+pub enum CallKind {
     /// Work of the program itself.
     Work,
     /// A call of the communication library that is not a collective: `MPI_Recv`, `MPI_Wait`, `MPI_Waitall` and so on. It
@@ -80,7 +80,7 @@ const DEVICE_APIS: &[&str] = &["cuda", "cu", "hip"];
 
 impl CallKind {
     /// Returns the kinds of all functions of a trace, by index: as it states them, else by their names.
-    pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
+    pub fn of_trace(trace: &Trace) -> Vec<Self> {
         let mut kinds = Self::of_all(&trace.names);
         for it in &trace.collectives {
             let calls = &trace.lane(it.lane).executions;
@@ -100,7 +100,7 @@ impl CallKind {
     }
 
     /// Returns the kinds of all functions in a table, by index.
-    pub(crate) fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
+    pub fn of_all(names: &NameTable<FuncId>) -> Vec<Self> {
         names.iter().map(|(_, name)| Self::of(name)).collect()
     }
 
@@ -151,12 +151,12 @@ impl CallKind {
     }
 
     /// Returns whether a lane can wait in it.
-    pub(crate) fn can_wait(self) -> bool {
+    pub fn can_wait(self) -> bool {
         !matches!(self, Self::Work | Self::TracerFlush)
     }
 
     /// Returns whether the ranks of a communicator call it together.
-    pub(crate) fn is_collective(self) -> bool {
+    pub fn is_collective(self) -> bool {
         matches!(self, Self::Collective | Self::Rooted | Self::Barrier)
     }
 }

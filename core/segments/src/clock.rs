@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use callgrove_model::{CommRef, DurationNs, LaneIdx, RankId, TimeNs, Trace, hosts_by_rank};
 
-use super::clock_bounds::Bounds;
+use super::clock_bounds::OffsetBounds;
 
 /// The clock of one host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// Returns the clocks as recorded, compared by nothing.
-    pub(super) fn recorded(trace: &Trace) -> Self {
+    pub(crate) fn recorded(trace: &Trace) -> Self {
         let (names, host_of_lane) = hosts(trace);
         let plain = |host| HostClock {
             host,
@@ -74,7 +74,7 @@ impl Clocks {
     }
 
     /// Returns these recorded clocks, corrected as far as the bounds between hosts demand it.
-    pub(super) fn corrected(mut self, trace: &Trace, bounds: &Bounds) -> Self {
+    pub(crate) fn corrected(mut self, trace: &Trace, bounds: &OffsetBounds) -> Self {
         let offsets = bounds.offsets(self.hosts.len());
         for (host, offset) in self.hosts.iter_mut().zip(offsets) {
             host.ahead = offset.ahead;
@@ -86,7 +86,7 @@ impl Clocks {
     }
 
     /// Returns whether no clock is corrected.
-    pub(super) fn are_recorded(&self) -> bool {
+    pub(crate) fn are_recorded(&self) -> bool {
         let mut offsets = self.hosts.iter().filter_map(|it| it.ahead);
         offsets.all(|ahead| ahead == DurationNs::ZERO)
     }
@@ -107,7 +107,7 @@ impl Clocks {
     }
 
     /// Returns whether the clock of a lane's host is corrected, and bounded from one side only.
-    pub(super) fn is_one_way(&self, lane: LaneIdx) -> bool {
+    pub fn is_one_way(&self, lane: LaneIdx) -> bool {
         let host = self.hosts.get(self.host_of(lane));
         host.is_some_and(|it| it.is_one_way)
     }
@@ -120,7 +120,7 @@ impl Clocks {
     }
 
     /// Converts a time on the common clock to the lane's own clock.
-    pub(super) fn local(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
+    pub fn local(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
         let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
         time + ahead.unwrap_or(DurationNs::ZERO)
     }
@@ -175,7 +175,7 @@ pub fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
 }
 
 /// Returns the recorded time of a message event.
-pub(super) fn time(trace: &Trace, event: CommRef) -> TimeNs {
+pub(crate) fn time(trace: &Trace, event: CommRef) -> TimeNs {
     let row = callgrove_model::ExecIdx(event.row).index();
     trace.lane(event.lane).comms.time[row]
 }
