@@ -7,11 +7,14 @@ const BITS_PER_OCTAVE: u32 = 3;
 /// Number of bins per octave of lengths.
 const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
+/// The same as an index.
+const BINS: usize = 1 << BITS_PER_OCTAVE;
+
 /// The result of [`bin_of`] for the length 1, before it is subtracted.
 const FIRST_PARTS: u64 = 1.0_f64.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE);
 
 /// Number of bins for 64-bit lengths.
-const NUM_BINS: usize = 64 * 8;
+const NUM_BINS: usize = 64 * BINS;
 
 /// Lengths of gaps, counted in bins of an eighth of an octave.
 #[derive(Clone, Debug)]
@@ -38,10 +41,18 @@ impl GapLengths {
     pub fn exceeded_by_one_in(&self, one_in: u64) -> DurationNs {
         let max_above = self.counts.iter().sum::<u64>() / one_in;
         let mut above = 0;
-        for (bin, count) in self.counts.iter().enumerate().rev() {
-            above += count;
-            if above > max_above {
-                return end_of(bin);
+        // Most octaves are empty: they are skipped as a whole.
+        for (octave, counts) in self.counts.chunks_exact(BINS).enumerate().rev() {
+            let of_octave: u64 = counts.iter().sum();
+            if above + of_octave <= max_above {
+                above += of_octave;
+                continue;
+            }
+            for (part, count) in counts.iter().enumerate().rev() {
+                above += count;
+                if above > max_above {
+                    return end_of(octave * BINS + part);
+                }
             }
         }
         DurationNs::ZERO
