@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
-use callgrove_segments::{Clocks, Gap, LaneSegments, Segments, index};
+use callgrove_segments::{Clocks, LaneSegments, Segments, index};
 
 use super::delay_root::{DelayRoot, share};
 use super::outcome::CauseKind;
@@ -166,14 +166,8 @@ struct Windows {
 impl Windows {
     fn new(segments: &Segments, workers: Vec<usize>) -> Option<Self> {
         let lanes = || workers.iter().map(|&it| &segments.lanes[it]);
-        let start = lanes()
-            .filter_map(|it| it.gaps.first())
-            .map(|it| it.start)
-            .min()?;
-        let end = lanes()
-            .filter_map(|it| it.gaps.last())
-            .map(|it| it.end)
-            .max()?;
+        let start = lanes().filter_map(|it| it.span).map(|it| it.0).min()?;
+        let end = lanes().filter_map(|it| it.span).map(|it| it.1).max()?;
         // Half of the repeated work is at places that are visited at least so often by a thread.
         let mut places: Vec<(usize, DurationNs)> =
             vec![(0, DurationNs::ZERO); segments.places.num_places()];
@@ -181,6 +175,14 @@ impl Windows {
             let of_place = &mut places[index(gap.place)];
             of_place.0 += 1;
             of_place.1 += gap.duration();
+        }
+        let is_worker = |lane: LaneIdx| workers.binary_search(&lane.index()).is_ok();
+        for (place, of_place) in (0..).zip(&mut places) {
+            for (_, durations_ns) in segments.short.by_lane(place).filter(|it| is_worker(it.0)) {
+                of_place.0 += durations_ns.len();
+                let sum_ns: i64 = durations_ns.iter().map(|&it| i64::from(it)).sum();
+                of_place.1 += DurationNs(sum_ns);
+            }
         }
         places.retain(|it| it.0 >= MIN_VISITS * workers.len());
         places.sort_unstable();
@@ -278,11 +280,8 @@ impl Windows {
 
 /// Returns the lanes that work, in order.
 fn workers(segments: &Segments) -> Vec<usize> {
-    let work = |lane: usize| -> DurationNs {
-        let gaps = segments.lanes[lane].gaps.iter();
-        gaps.map(Gap::duration).sum()
-    };
-    let repeats = |it: &LaneSegments| !it.is_device && it.gaps.len() >= MIN_VISITS;
+    let work = |lane: usize| segments.lanes[lane].own_work;
+    let repeats = |it: &LaneSegments| !it.is_device && it.num_gaps >= MIN_VISITS;
     let lanes = (0..segments.lanes.len()).filter(|&it| repeats(&segments.lanes[it]));
     let lanes: Vec<(usize, DurationNs)> = lanes.map(|it| (it, work(it))).collect();
     let mut most = vec![DurationNs::ZERO; segments.processes.len()];

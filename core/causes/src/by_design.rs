@@ -1,7 +1,9 @@
 //! Waits that no delay explains: the program makes its ranks wait in every run.
 
-use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
-use callgrove_segments::{OperationRef, PathIdx, Segments, index};
+use std::collections::BTreeSet;
+
+use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
+use callgrove_segments::{Clocks, OperationRef, OwnWork, Segments, index, number};
 
 use super::outcome::{CauseKind, WaitKind};
 use super::release::Released;
@@ -13,9 +15,8 @@ const MIN_COST_DIVISOR: i64 = 100;
 
 /// One section of work for which other lanes waited.
 struct WaitFor {
-    path: PathIdx,
     peer: LaneIdx,
-    gap: usize,
+    work: OwnWork,
     wait: DurationNs,
     operation: OperationRef,
 }
@@ -42,18 +43,20 @@ pub(super) struct DesignedWait {
 
 /// Sums the waits that no delay explains by the work of the late lane at that time, the costliest first.
 pub(super) fn designed(
+    trace: &Trace,
+    clocks: &Clocks,
     segments: &Segments,
     released: &[Vec<Released>],
     waits: &[OperationRef],
 ) -> Vec<DesignedWait> {
     let mut all: Vec<WaitFor> = waits
         .iter()
-        .filter_map(|&it| waited_for(segments, released, it))
+        .filter_map(|&it| waited_for((trace, clocks, segments), released, it))
         .collect();
-    all.sort_unstable_by_key(|it| (it.path, it.peer, it.gap, it.operation));
+    all.sort_unstable_by_key(|it| (it.work.path, it.peer, it.work.start, it.operation));
     let ranks = ranks_by_path(segments);
     let least = least_cost(segments);
-    let of_path = all.chunk_by(|a, b| a.path == b.path);
+    let of_path = all.chunk_by(|a, b| a.work.path == b.work.path);
     let mut found: Vec<DesignedWait> = of_path
         .filter_map(|it| {
             let cost: DurationNs = it.iter().map(|it| it.wait).sum();
@@ -66,11 +69,11 @@ pub(super) fn designed(
 
 /// Returns the work that the peer did in the middle of a wait.
 fn waited_for(
-    segments: &Segments,
+    (trace, clocks, segments): (&Trace, &Clocks, &Segments),
     released: &[Vec<Released>],
     operation: OperationRef,
 ) -> Option<WaitFor> {
-    let it = released[operation.lane.index()][operation.at];
+    let it = released[operation.lane.index()][operation.at()];
     let by = it.by?;
     if matches!(by.kind, WaitKind::WaitForDevice | WaitKind::WaitForThread) {
         // The host waits for a device, or a thread for another one, by design: these exist to do its work.
@@ -80,14 +83,9 @@ fn waited_for(
     let entry = segments.operation(operation).start;
     let wait = it.at.since(entry);
     let middle = entry + DurationNs(wait.0 / 2);
-    let gaps = &segments.lane(peer).gaps;
-    let gap = gaps
-        .partition_point(|gap| gap.start <= middle)
-        .checked_sub(1)?;
     Some(WaitFor {
-        path: segments.places.path_of(gaps[gap].place),
         peer,
-        gap,
+        work: segments.own_work_at(trace, clocks, peer, middle)?,
         wait,
         operation,
     })
@@ -95,26 +93,26 @@ fn waited_for(
 
 /// Returns the number of ranks that ever work at each call path.
 fn ranks_by_path(segments: &Segments) -> Vec<usize> {
-    let mut counts = vec![0; segments.places.num_paths()];
-    let mut last = vec![usize::MAX; segments.places.num_paths()];
+    let mut ranks = vec![BTreeSet::new(); segments.places.num_paths()];
     for lane in &segments.lanes {
         for gap in &lane.gaps {
-            let path = index(segments.places.path_of(gap.place));
-            // Lanes are ordered by rank.
-            if last[path] != lane.process {
-                (last[path], counts[path]) = (lane.process, counts[path] + 1);
-            }
+            ranks[index(segments.places.path_of(gap.place))].insert(lane.process);
         }
     }
-    counts
+    for place in (0..segments.places.num_places()).map(number) {
+        let short = segments.short.by_lane(place);
+        let processes = short.map(|it| segments.lane(it.0).process);
+        ranks[index(segments.places.path_of(place))].extend(processes);
+    }
+    ranks.iter().map(BTreeSet::len).collect()
 }
 
 /// Returns the minimum cost of a listed cause.
 fn least_cost(segments: &Segments) -> DurationNs {
     let lanes = segments.lanes.iter();
     let spans = lanes.filter(|it| !it.is_device).filter_map(|it| {
-        let first = it.gaps.first()?.start;
-        Some(it.gaps.last()?.end.since(first))
+        let (start, end) = it.span?;
+        Some(end.since(start))
     });
     let whole: DurationNs = spans.sum();
     DurationNs(whole.0 / MIN_COST_DIVISOR)
@@ -127,14 +125,14 @@ fn design(
     cost: DurationNs,
 ) -> Option<DesignedWait> {
     let first = waits.first()?;
-    let work = |it: &[WaitFor]| segments.lane(it[0].peer).gaps[it[0].gap];
-    let times = || waits.chunk_by(|a, b| (a.peer, a.gap) == (b.peer, b.gap));
+    let place = |it: &WaitFor| (it.peer, it.work.start);
+    let times = || waits.chunk_by(|a, b| place(a) == place(b));
     let wait = |it: &[WaitFor]| it.iter().map(|it| it.wait).sum::<DurationNs>();
-    let costliest = times().max_by_key(|it| (wait(it), std::cmp::Reverse(it[0].gap)))?;
-    let mut starts: Vec<TimeNs> = times().map(|it| work(it).start).collect();
+    let costliest = times().max_by_key(|it| (wait(it), std::cmp::Reverse(it[0].work.start)))?;
+    let mut starts: Vec<TimeNs> = times().map(|it| it[0].work.start).collect();
     starts.sort_unstable();
-    let work = work(costliest);
-    let path = index(first.path);
+    let work = costliest[0].work;
+    let path = index(first.work.path);
     let is_serial = ranks[path] <= (segments.processes.len() / SERIAL_RANKS).max(1);
     Some(DesignedWait {
         kind: if is_serial && segments.processes.len() > 1 {

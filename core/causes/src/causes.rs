@@ -109,7 +109,7 @@ impl Causes {
         let designed = if is_excerpt {
             Vec::new()
         } else {
-            designed(&segments, &released, &replayed.by_design)
+            designed(trace, &clocks, &segments, &released, &replayed.by_design)
         };
         progress.at(0.9)?;
         let facts = Found {

@@ -99,7 +99,7 @@ impl LaneDelays {
         for wait in waits {
             let operation = segments.operation(wait.operation);
             let lane = wait.operation.lane;
-            let Some(by) = released[lane.index()][wait.operation.at].by else {
+            let Some(by) = released[lane.index()][wait.operation.at()].by else {
                 continue;
             };
             let root = wait.root.map(|it| &roots[it.index()]);

@@ -33,7 +33,7 @@ pub(super) struct Release {
     /// The kind of wait.
     pub(super) kind: WaitKind,
     /// The row of the message in the operation, if it waited for one.
-    pub(super) row: Option<usize>,
+    pub(super) row: Option<u32>,
 }
 
 /// The release of an operation, which splits its time into two parts.
@@ -69,7 +69,7 @@ impl<'a> Partners<'a> {
         let lanes = trace.lanes.iter();
         let mut of_row: Vec<Vec<u32>> = lanes.map(|it| vec![u32::MAX; it.comms.len()]).collect();
         for (it, operation) in segments.operations() {
-            of_row[it.lane.index()][operation.rows.clone()].fill(number(it.at));
+            of_row[it.lane.index()][operation.rows()].fill(number(it.at()));
         }
         Self {
             trace,
@@ -86,10 +86,7 @@ impl<'a> Partners<'a> {
     /// Returns the operation of a message event.
     fn operation(&self, event: CommRef) -> Option<OperationRef> {
         let number = self.of_row[event.lane.index()][index(event.row)];
-        (number != u32::MAX).then(|| OperationRef {
-            lane: event.lane,
-            at: index(number),
-        })
+        (number != u32::MAX).then(|| OperationRef::new(event.lane, index(number)))
     }
 
     /// Returns the other end of a message, with its time on the common clock; `None` for a message to the lane
@@ -122,7 +119,7 @@ impl<'a> Partners<'a> {
         kind: CommKind,
     ) -> impl Iterator<Item = usize> + '_ {
         let kinds = &self.trace.lane(lane).comms.kind;
-        let rows = operation.rows.clone();
+        let rows = operation.rows();
         rows.filter(move |&row| kinds[row] == kind)
     }
 }
@@ -160,7 +157,7 @@ pub(super) fn releases(
         .map(|lane| {
             let operations = segments.lane(lane).operations.iter().enumerate();
             operations
-                .map(|(at, it)| find.released(OperationRef { lane, at }, it))
+                .map(|(at, it)| find.released(OperationRef::new(lane, at), it))
                 .collect()
         })
         .collect()
@@ -321,7 +318,7 @@ impl Find<'_> {
     }
 
     fn of_messages(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
-        for row in operation.rows.clone() {
+        for row in operation.rows() {
             let Some((mate, stamp)) = self.partners.mate(it.lane, row) else {
                 continue;
             };
@@ -333,7 +330,7 @@ impl Find<'_> {
                 state,
                 time,
                 kind,
-                row: Some(row),
+                row: Some(number(row)),
             };
             if is_recv {
                 let kind = WaitKind::LateSender;

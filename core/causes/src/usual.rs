@@ -9,7 +9,9 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
-use callgrove_segments::{Gap, MIN_WORK, Operation, OperationKind, OperationRef, Segments, index};
+use callgrove_segments::{
+    Gap, MIN_WORK, Operation, OperationKind, OperationRef, Segments, ShortVisits,
+};
 
 use super::release::Released;
 
@@ -37,13 +39,15 @@ const SLOWER: i64 = 4;
 /// Factor by which the spread of an unsteady lane is larger than that of the others.
 const UNSTEADY: i64 = 3;
 
-/// One visit of a place.
+/// One visit of a place that may be an excess.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaceVisit {
+    /// Its number.
+    pub(super) visit: usize,
     /// The place.
     pub(super) place: u32,
     /// The lane.
-    pub(super) lane: u32,
+    pub(super) lane: LaneIdx,
     /// The duration.
     pub(super) duration: DurationNs,
     /// True if it is not used to determine the usual duration.
@@ -53,7 +57,7 @@ pub(super) struct PlaceVisit {
 /// A visit that took longer than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PlaceExcess {
-    /// Index of the visit.
+    /// Number of the visit.
     pub(super) visit: usize,
     /// The usual duration.
     pub(super) usual: DurationNs,
@@ -90,20 +94,17 @@ impl ExcessSource<'_> {
         match self {
             Self::Usual => {
                 let visits: Vec<PlaceVisit> = gaps()
-                    .map(|(lane, gap)| PlaceVisit {
+                    .enumerate()
+                    .map(|(visit, (lane, gap))| PlaceVisit {
+                        visit,
                         place: gap.place,
-                        lane: lane.0,
+                        lane,
                         duration: gap.duration(),
                         is_left_out: gap.is_written,
                     })
                     .collect();
                 let is_exceptional = |place, count| segments.places.is_exceptional(place, count);
-                excesses(
-                    &visits,
-                    segments.places.num_places(),
-                    MIN_WORK,
-                    is_exceptional,
-                )
+                excesses(&segments.short, &visits, MIN_WORK, is_exceptional)
             }
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };
@@ -131,32 +132,42 @@ impl ExcessSource<'_> {
         released: &[Vec<Released>],
         part: impl Fn(&Released, &Operation) -> DurationNs,
     ) -> Vec<(OperationRef, PlaceExcess)> {
-        let refs: Vec<OperationRef> = segments.operations().map(|(it, _)| it).collect();
-        let visits: Vec<PlaceVisit> = segments
-            .operations()
-            .map(|(it, operation)| PlaceVisit {
-                place: operation.path,
-                lane: it.lane.0,
-                duration: part(&released[it.lane.index()][it.at], operation),
-                is_left_out: operation.kind == OperationKind::Idle,
-            })
-            .collect();
-        let found = match self {
-            Self::Usual => excesses(&visits, segments.places.num_paths(), MIN_WAIT, |_, _| false),
-            Self::Stalls(is_stalled) => {
-                let calls = segments.operations().map(|(it, operation)| ExecRef {
-                    lane: it.lane,
-                    exec: operation.call,
-                });
-                let long = calls.zip(&visits).enumerate();
-                long.filter(|(_, (call, it))| it.duration > MIN_WAIT && is_stalled(*call))
-                    .map(|(visit, (_, it))| PlaceExcess::whole(visit, it.duration))
-                    .collect()
-            }
+        let part = |(it, operation): (OperationRef, &Operation)| {
+            part(&released[it.lane.index()][it.at()], operation)
         };
-        let is_call = |it: &PlaceExcess| !visits[it.visit].is_left_out;
-        let calls = found.into_iter().filter(is_call);
-        calls.map(|it| (refs[it.visit], it)).collect()
+        if let Self::Stalls(is_stalled) = self {
+            let is_stalled = |it: OperationRef, operation: &Operation| {
+                let (lane, exec) = (it.lane, operation.call);
+                operation.kind != OperationKind::Idle && is_stalled(ExecRef { lane, exec })
+            };
+            let all = segments.operations().enumerate();
+            let whole = all.map(|(visit, of)| (of, PlaceExcess::whole(visit, part(of))));
+            let long = whole.filter(|((it, operation), excess)| {
+                excess.amount > MIN_WAIT && is_stalled(*it, operation)
+            });
+            return long.map(|((it, _), excess)| (it, excess)).collect();
+        }
+        // An idle time determines no usual duration.
+        let calls = || {
+            let all = segments.operations();
+            all.filter(|(_, operation)| operation.kind != OperationKind::Idle)
+        };
+        let (mut short, mut long, mut refs) = (ShortVisits::default(), Vec::new(), Vec::new());
+        for (it, operation) in calls() {
+            let duration = part((it, operation));
+            if duration > MIN_WAIT || !short.add(operation.path, it.lane, duration) {
+                long.push(PlaceVisit {
+                    visit: refs.len(),
+                    place: operation.path,
+                    lane: it.lane,
+                    duration,
+                    is_left_out: false,
+                });
+                refs.push(it);
+            }
+        }
+        let found = excesses(&short, &long, MIN_WAIT, |_, _| false);
+        found.into_iter().map(|it| (refs[it.visit], it)).collect()
     }
 }
 
@@ -243,117 +254,121 @@ impl Centre {
 
 /// Returns the visits that took longer than usual by eight standard deviations and at least `floor`, in order.
 /// A place with few visits that `is_exceptional`, given the place and its number of visits, has no usual duration but 0.
-/// `visits` may be in any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each
-/// place and lane.
+/// `short` has visits that are not longer than `floor`; `long` has the others by lane. Cost: O(n log n) in
+/// the long ones, and a selection for each place and lane.
 pub(super) fn excesses(
-    visits: &[PlaceVisit],
-    num_places: usize,
+    short: &ShortVisits,
+    long: &[PlaceVisit],
     floor: DurationNs,
     is_exceptional: impl Fn(u32, usize) -> bool,
 ) -> Vec<PlaceExcess> {
-    let order = by_place(visits, num_places);
+    let mut order = long.to_vec();
+    order.sort_by_key(|it| it.place);
     let mut found = Vec::new();
-    let mut rest = order.as_slice();
     let mut buffer = Vec::new();
-    while let Some(&first) = rest.first() {
-        let place = visits[first].place;
-        let count = rest.iter().take_while(|it| visits[**it].place == place);
-        let (of_place, after) = rest.split_at(count.count());
-        if of_place.len() < PLACE_VALUES && is_exceptional(place, of_place.len()) {
-            let long = of_place.iter().filter(|it| {
-                let visit = &visits[**it];
-                !visit.is_left_out && visit.duration > floor
-            });
-            found.extend(long.map(|&it| PlaceExcess::whole(it, visits[it].duration)));
+    // Without a long visit, no visit of a place is an excess.
+    for of_place in order.chunk_by(|a, b| a.place == b.place) {
+        let place = of_place[0].place;
+        let num_short: usize = short.by_lane(place).map(|it| it.1.len()).sum();
+        let num_visits = num_short + of_place.len();
+        if num_visits < PLACE_VALUES && is_exceptional(place, num_visits) {
+            let late = |it: &&PlaceVisit| !it.is_left_out && it.duration > floor;
+            let late = of_place.iter().filter(late);
+            found.extend(late.map(|it| PlaceExcess::whole(it.visit, it.duration)));
         } else {
-            judge_place(visits, of_place, floor, &mut buffer, &mut found);
+            judge_place(
+                &lanes_of(short, place, of_place),
+                floor,
+                &mut buffer,
+                &mut found,
+            );
         }
-        rest = after;
     }
     found.sort_unstable_by_key(|it| it.visit);
     found
 }
 
-/// Returns the visits ordered by place, then lane.
-fn by_place(visits: &[PlaceVisit], num_places: usize) -> Vec<usize> {
-    let mut starts = vec![0_usize; num_places + 1];
-    for visit in visits {
-        starts[index(visit.place) + 1] += 1;
-    }
-    for place in 0..num_places {
-        starts[place + 1] += starts[place];
-    }
-    let mut order = vec![0; visits.len()];
-    for (at, visit) in visits.iter().enumerate() {
-        let next = &mut starts[index(visit.place)];
-        order[*next] = at;
-        *next += 1;
-    }
-    order
+/// The visits of one place by one lane.
+struct OfLane<'a> {
+    short_ns: &'a [u16],
+    long: &'a [PlaceVisit],
 }
 
-/// The visits of one place by one lane, and their centre.
-struct OfLane<'a> {
-    visits: &'a [usize],
-    num_usable: usize,
-    centre: Option<Centre>,
+impl OfLane<'_> {
+    /// Returns the durations that determine the usual one, in nanoseconds.
+    fn usable(&self) -> impl Iterator<Item = i64> {
+        let short = self.short_ns.iter().map(|&it| i64::from(it));
+        let long = self.long.iter().filter(|it| !it.is_left_out);
+        short.chain(long.map(|it| it.duration.0))
+    }
+
+    fn num_usable(&self) -> usize {
+        let long = self.long.iter().filter(|it| !it.is_left_out);
+        self.short_ns.len() + long.count()
+    }
+}
+
+/// Returns the visits of a place by lane.
+fn lanes_of<'a>(short: &'a ShortVisits, place: u32, long: &'a [PlaceVisit]) -> Vec<OfLane<'a>> {
+    let mut short = short.by_lane(place).peekable();
+    let mut long = long.chunk_by(|a, b| a.lane == b.lane).peekable();
+    let next = || {
+        let short_lane = short.peek().map(|it| it.0);
+        let long_lane = long.peek().map(|it| it[0].lane);
+        let lane = [short_lane, long_lane].into_iter().flatten().min()?;
+        let short_ns = short.next_if(|it| it.0 == lane).map_or(&[][..], |it| it.1);
+        let long = long.next_if(|it| it[0].lane == lane).unwrap_or_default();
+        Some(OfLane { short_ns, long })
+    };
+    std::iter::from_fn(next).collect()
 }
 
 fn judge_place(
-    visits: &[PlaceVisit],
-    of_place: &[usize],
+    lanes: &[OfLane<'_>],
     floor: DurationNs,
     buffer: &mut Vec<i64>,
     found: &mut Vec<PlaceExcess>,
 ) {
-    let mut fill = |at: &[usize]| -> Option<Centre> {
+    if lanes.iter().map(OfLane::num_usable).sum::<usize>() < PLACE_VALUES {
+        return;
+    }
+    let mut centre = |of: &[OfLane<'_>]| {
         buffer.clear();
-        let usable = at.iter().map(|it| &visits[*it]);
-        buffer.extend(usable.filter(|it| !it.is_left_out).map(|it| it.duration.0));
+        buffer.extend(of.iter().flat_map(OfLane::usable));
         Centre::of(buffer)
     };
-    let num_usable = |at: &[usize]| at.iter().filter(|it| !visits[**it].is_left_out).count();
-    if num_usable(of_place) < PLACE_VALUES {
-        return;
-    }
-    let Some(pooled) = fill(of_place) else {
+    let Some(pooled) = centre(lanes) else {
         return;
     };
-    let mut lanes: Vec<OfLane<'_>> = Vec::new();
-    let mut rest = of_place;
-    while let Some(&first) = rest.first() {
-        let lane = visits[first].lane;
-        let count = rest.iter().take_while(|it| visits[**it].lane == lane);
-        let (of_lane, after) = rest.split_at(count.count());
-        let num_usable = num_usable(of_lane);
-        lanes.push(OfLane {
-            visits: of_lane,
-            num_usable,
-            centre: (num_usable >= LANE_VALUES).then(|| fill(of_lane)).flatten(),
-        });
-        rest = after;
-    }
-    let own: Vec<Centre> = lanes.iter().filter_map(|it| it.centre).collect();
+    let has_own = |it: &OfLane<'_>| it.num_usable() >= LANE_VALUES;
+    let mut centre_of = |it| {
+        has_own(it)
+            .then(|| centre(std::slice::from_ref(it)))
+            .flatten()
+    };
+    let centres: Vec<Option<Centre>> = lanes.iter().map(&mut centre_of).collect();
+    let own: Vec<Centre> = centres.iter().copied().flatten().collect();
     let is_compared = own.len() >= COMPARED_LANES;
     let others = if is_compared { middle(&own) } else { pooled };
-    for lane in &lanes {
-        let usual = match lane.centre {
+    for (lane, centre) in lanes.iter().zip(centres) {
+        let usual = match centre {
             Some(centre) if is_compared => among(centre, others),
             Some(centre) => centre,
             None => pooled,
         };
+        let is_set_up = lane.num_usable() <= SET_UP_VISITS;
         let spread_ns = usual.spread_ns.max(usual.least());
         let mut least_ns = spread_ns.saturating_mul(DEVIATIONS).max(floor.0);
-        if lane.num_usable <= SET_UP_VISITS {
+        if is_set_up {
             least_ns = least_ns.max(usual.median_ns);
         }
-        found.extend(lane.visits.iter().filter_map(|&visit| {
-            let amount = visits[visit].duration - DurationNs(usual.median_ns);
+        found.extend(lane.long.iter().filter_map(|it| {
+            let amount = it.duration - DurationNs(usual.median_ns);
             (amount.0 > least_ns).then_some(PlaceExcess {
-                visit,
+                visit: it.visit,
                 usual: DurationNs(usual.median_ns),
                 amount,
-                is_set_up: lane.num_usable <= SET_UP_VISITS,
+                is_set_up,
             })
         }));
     }
@@ -392,18 +407,20 @@ mod tests {
 
     /// Visits of one place: for each lane the durations in microseconds.
     fn found(lanes: &[Vec<i64>]) -> Vec<(usize, i64)> {
-        let visits: Vec<PlaceVisit> = (0..)
-            .zip(lanes)
-            .flat_map(|(lane, durations)| {
-                durations.iter().map(move |&duration_us| PlaceVisit {
-                    place: 0,
-                    lane,
-                    duration: DurationNs::from_us(duration_us),
-                    is_left_out: false,
-                })
+        let lanes = lanes.iter().enumerate();
+        let durations = lanes.flat_map(|(lane, of)| of.iter().map(move |&it| (lane, it)));
+        let visits: Vec<PlaceVisit> = durations
+            .enumerate()
+            .map(|(visit, (lane, duration_us))| PlaceVisit {
+                visit,
+                place: 0,
+                lane: LaneIdx::from_index(lane),
+                duration: DurationNs::from_us(duration_us),
+                is_left_out: false,
             })
             .collect();
-        let found = excesses(&visits, 1, DurationNs::from_us(30), |_, _| false);
+        let none = ShortVisits::default();
+        let found = excesses(&none, &visits, DurationNs::from_us(30), |_, _| false);
         found
             .iter()
             .map(|it| (it.visit, it.amount.as_us()))
@@ -437,6 +454,37 @@ mod tests {
             let expected = if num_slow == 360 { 0 } else { num_slow };
             assert_eq!(found(&lanes).len(), expected, "{num_slow} of 360");
         }
+    }
+
+    #[test]
+    fn short_visits_count_like_the_others() {
+        let mut short = ShortVisits::default();
+        let mut all = Vec::new();
+        for (lane, visit) in (0..4).flat_map(|lane| (0..40).map(move |visit| (lane, visit))) {
+            let is_slow = lane == 2 && visit == 7;
+            let duration_us = if is_slow {
+                300
+            } else {
+                5 + (visit * 11 + lane) % 29
+            };
+            all.push(PlaceVisit {
+                visit: all.len(),
+                place: 0,
+                lane: LaneIdx::from_index(lane),
+                duration: DurationNs::from_us(i64::try_from(duration_us).unwrap()),
+                is_left_out: false,
+            });
+        }
+        let floor = DurationNs::from_us(30);
+        let is_short = |it: &PlaceVisit| it.duration <= floor;
+        for it in all.iter().filter(|it| is_short(it)) {
+            assert!(short.add(it.place, it.lane, it.duration));
+        }
+        let long: Vec<PlaceVisit> = all.iter().filter(|it| !is_short(it)).copied().collect();
+        assert!(!long.is_empty() && long.len() < 40, "{}", long.len());
+        let expected = excesses(&ShortVisits::default(), &all, floor, |_, _| false);
+        assert_eq!(expected.len(), 1);
+        assert_eq!(excesses(&short, &long, floor, |_, _| false), expected);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn wait_states(
         .collect();
     let mut waits = Vec::new();
     for (it, operation) in segments.operations() {
-        let released = released[it.lane.index()][it.at];
+        let released = released[it.lane.index()][it.at()];
         let Some(by) = released
             .by
             .filter(|_| operation.kind != OperationKind::Idle)
@@ -41,7 +41,9 @@ pub(super) fn wait_states(
             continue;
         };
         if released.at > operation.start {
-            let is_overtaken = by.row.is_some_and(|row| overtaken[it.lane.index()][row]);
+            let is_overtaken = by
+                .row
+                .is_some_and(|row| overtaken[it.lane.index()][index(row)]);
             waits.push(Wait {
                 call: call(it, operation),
                 kind: match by.kind {
@@ -86,7 +88,7 @@ fn waited_for(
     meetings: &Meetings,
 ) -> WaitedFor {
     match (by.row, meetings.number(it)) {
-        (Some(row), _) => WaitedFor::Message(messages[it.lane.index()][row]),
+        (Some(row), _) => WaitedFor::Message(messages[it.lane.index()][index(row)]),
         (None, Some(number)) => WaitedFor::Collective(number),
         (None, None) => WaitedFor::Nothing,
     }

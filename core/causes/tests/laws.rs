@@ -5,6 +5,7 @@ use callgrove_model::{
     CommKind, DurationNs, ExecIdx, ExecRef, FuncEventKind, FuncId, NameTable, ProgramId, Progress,
     RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
+use callgrove_segments::{OwnWork, segments_on_common_clock};
 use proptest::prelude::*;
 
 const FUNCTIONS: [&str; 6] = [
@@ -150,6 +151,22 @@ proptest! {
             }
             for pair in cause.hops.windows(2) {
                 prop_assert_eq!(pair[0].peer, pair[1].call.lane, "each hop begins where the last one ended");
+            }
+        }
+    }
+
+    #[test]
+    fn own_work_at_a_time_is_the_gap_around_it(ranks in proptest::collection::vec(events(), 1..5)) {
+        let trace = run(&ranks, false);
+        let (segments, clocks) = segments_on_common_clock(&trace, true);
+        for (lane, _) in trace.lanes() {
+            let gaps = segments.lane(lane).gaps.iter().rev().take(100);
+            for gap in gaps.filter(|it| it.start < it.end) {
+                let middle = gap.start + DurationNs(gap.duration().0 / 2);
+                let found = segments.own_work_at(&trace, &clocks, lane, middle);
+                let path = segments.places.path_of(gap.place);
+                let expected = OwnWork { call: gap.call, path, start: gap.start, end: gap.end };
+                prop_assert_eq!(found, Some(expected));
             }
         }
     }

@@ -13,8 +13,9 @@ use super::call_kind::synchronises;
 use super::clock::{Clocks, time};
 use super::clock_bounds::OffsetBounds;
 use super::meetings::Meetings;
+use super::operation::OperationRef;
 use super::places::PathIdx;
-use super::segments::{OperationRef, Segments};
+use super::segments::Segments;
 
 /// Minimum number of calls of one path from which it is learnt whether ranks met in them: an assumption. Half of it
 /// learns from more paths, with less evidence for each; calls that start and end a run are made once or twice.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use callgrove_model::{ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, TimeNs, Trace};
 
 use super::clock::Clocks;
-use super::places::{GapPart, PathIdx};
-use super::segments::Segments;
+use super::places::{GapPart, PathIdx, Places, index};
+use super::segments::{Gap, MIN_WORK, Segments};
+use super::thread_waits::add_thread_waits;
 
 /// Minimum number of iterations of each rank.
 const MIN_ITERATIONS: usize = 20;
@@ -69,12 +70,42 @@ pub fn iteration_work(trace: &Trace) -> Vec<Vec<RankWork>> {
     if marked.is_empty() {
         return Vec::new();
     }
-    let segments = Segments::of_run(trace, &Clocks::recorded(trace));
-    let work = |(func, lanes): (FuncId, Vec<LaneIdx>)| {
-        let of_lane = |lane: LaneIdx| rank_work(trace, &segments, lane, func);
-        lanes.into_iter().map(of_lane).collect()
+    let iterations = |(func, lanes): &(FuncId, Vec<LaneIdx>)| {
+        let of_rank = |&lane: &LaneIdx| RankIterations::new(trace, lane, *func);
+        lanes.iter().map(of_rank).collect::<Vec<_>>()
     };
-    marked.into_iter().map(work).collect()
+    let mut ranks: Vec<RankIterations> = marked.iter().flat_map(iterations).collect();
+    let rank_of_lane = ranks_of_lanes(trace, &ranks);
+    let mut add = |lane: LaneIdx, path: PathIdx, gap: &Gap| {
+        if let Some(rank) = rank_of_lane[lane.index()] {
+            ranks[rank].add(path, gap);
+        }
+    };
+    let mut segments = Segments::split(trace, &Clocks::recorded(trace), MIN_WORK, &mut add);
+    add_thread_waits(&mut segments);
+    let places = &segments.places;
+    let lanes = (0..).map(LaneIdx).zip(&segments.lanes);
+    for (lane, of_lane) in lanes.filter(|it| !it.1.is_device) {
+        let is_work = |it: &&Gap| !it.is_written && places.part_of(it.place) == GapPart::Whole;
+        for gap in of_lane.gaps.iter().filter(is_work) {
+            add(lane, places.path_of(gap.place), gap);
+        }
+    }
+    let mut finished = ranks.into_iter().map(|it| it.finish(trace, places));
+    let programs = marked.iter();
+    programs
+        .map(|(_, lanes)| finished.by_ref().take(lanes.len()).collect())
+        .collect()
+}
+
+/// Returns the rank of each lane, an index into `ranks`.
+fn ranks_of_lanes(trace: &Trace, ranks: &[RankIterations]) -> Vec<Option<usize>> {
+    let rank_of = |lane: LaneIdx| (trace.lane(lane).program, trace.lane(lane).rank);
+    let known: BTreeMap<_, usize> = ranks.iter().map(|it| rank_of(it.first)).zip(0..).collect();
+    let lanes = trace.lanes();
+    lanes
+        .map(|(lane, _)| known.get(&rank_of(lane)).copied())
+        .collect()
 }
 
 /// Returns the first lane of each rank.
@@ -141,46 +172,76 @@ fn outermost_repeated(lane: &Lane) -> BTreeMap<FuncId, (usize, i64)> {
     found
 }
 
-fn rank_work(trace: &Trace, segments: &Segments, first: LaneIdx, marker: FuncId) -> RankWork {
-    let lane = trace.lane(first);
-    let rows = lane.executions.func.iter().zip(&lane.executions.entry);
-    let starts: Vec<TimeNs> = rows.filter(|it| *it.0 == marker).map(|it| *it.1).collect();
-    let stride = starts.len().div_ceil(MAX_ITERATIONS).max(1);
-    // The last iteration has no known end.
-    let num_examined = starts.len().saturating_sub(1) / stride;
-    let examined = |time: TimeNs| {
-        let iteration = starts.partition_point(|it| *it <= time).checked_sub(1)?;
-        let at = iteration / stride;
-        (iteration % stride == 0 && at < num_examined).then_some(at)
-    };
-    let process = segments.lane(first).process;
-    let lanes = segments.lanes[first.index()..].iter();
-    let lanes = lanes
-        .take_while(|it| it.process == process)
-        .filter(|it| !it.is_device);
-    let mut paths: BTreeMap<PathIdx, Vec<i64>> = BTreeMap::new();
-    for gap in lanes.flat_map(|it| &it.gaps) {
-        if gap.is_written || segments.places.part_of(gap.place) != GapPart::Whole {
-            continue;
-        }
-        if let Some(at) = examined(gap.start) {
-            let path = segments.places.path_of(gap.place);
-            let work = paths.entry(path).or_insert_with(|| vec![0; num_examined]);
-            work[at] = work[at].saturating_add(gap.duration().0);
+/// The iterations of one rank, and its work in them so far.
+struct RankIterations {
+    first: LaneIdx,
+    /// The starts of all iterations.
+    starts: Vec<TimeNs>,
+    /// One in this number of iterations is examined.
+    stride: usize,
+    num_examined: usize,
+    /// The last iteration to which a gap was added.
+    last: usize,
+    /// The work by call path and examined iteration, in nanoseconds; empty at paths without work.
+    work_ns: Vec<Vec<i64>>,
+}
+
+impl RankIterations {
+    fn new(trace: &Trace, first: LaneIdx, marker: FuncId) -> Self {
+        let executions = &trace.lane(first).executions;
+        let rows = executions.func.iter().zip(&executions.entry);
+        let starts: Vec<TimeNs> = rows.filter(|it| *it.0 == marker).map(|it| *it.1).collect();
+        let stride = starts.len().div_ceil(MAX_ITERATIONS).max(1);
+        Self {
+            first,
+            // The last iteration has no known end.
+            num_examined: starts.len().saturating_sub(1) / stride,
+            starts,
+            stride,
+            last: 0,
+            work_ns: Vec::new(),
         }
     }
-    let path = |(path, by_iteration_ns)| {
-        Some(PathWork {
-            func: segments.places.func(path)?,
-            path,
-            by_iteration_ns,
-        })
-    };
-    RankWork {
-        program: lane.program,
-        rank: lane.rank,
-        lane: first,
-        num_iterations: starts.len(),
-        paths: paths.into_iter().filter_map(path).collect(),
+
+    /// Adds own work at a call path. Gaps of one lane come in order, so that the iteration is mostly the last one.
+    fn add(&mut self, path: PathIdx, gap: &Gap) {
+        let begins_after = |at: usize| self.starts.get(at).is_none_or(|it| *it > gap.start);
+        if begins_after(self.last) || !begins_after(self.last + 1) {
+            let begun = self.starts.partition_point(|it| *it <= gap.start);
+            let Some(iteration) = begun.checked_sub(1) else {
+                return;
+            };
+            self.last = iteration;
+        }
+        let at = self.last / self.stride;
+        if !self.last.is_multiple_of(self.stride) || at >= self.num_examined {
+            return;
+        }
+        let path = index(path);
+        if path >= self.work_ns.len() {
+            self.work_ns.resize(path + 1, Vec::new());
+        }
+        let work = &mut self.work_ns[path];
+        work.resize(self.num_examined, 0);
+        work[at] = work[at].saturating_add(gap.duration().0);
+    }
+
+    fn finish(self, trace: &Trace, places: &Places) -> RankWork {
+        let lane = trace.lane(self.first);
+        let paths = (0..).zip(self.work_ns).filter(|it| !it.1.is_empty());
+        let path = |(path, by_iteration_ns)| {
+            Some(PathWork {
+                func: places.func(path)?,
+                path,
+                by_iteration_ns,
+            })
+        };
+        RankWork {
+            program: lane.program,
+            rank: lane.rank,
+            lane: self.first,
+            num_iterations: self.starts.len(),
+            paths: paths.filter_map(path).collect(),
+        }
     }
 }

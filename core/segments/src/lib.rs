@@ -4,11 +4,13 @@
 //! |---|---|
 //! | finds which calls can wait, and how | `call_kind`, `wait_names`, `device_waits` |
 //! | finds which lanes are streams of a GPU | `gpu_streams` |
-//! | splits each lane into gaps of own work and operations | `segments` |
+//! | splits each lane into gaps of own work and operations | `segments`, `operation` |
 //! | identifies equal gaps of all lanes | `places` |
+//! | keeps the durations of the short ones | `short_visits` |
 //! | finds gaps that are waits for another thread or for the GPU | `thread_waits` |
 //! | finds the operations of the ranks, or of threads, that belong together | `meetings` |
 //! | compares the clocks of hosts by messages and collectives | `clock`, `clock_bounds`, `clock_evidence`, `common_clock` |
+//! | finds the own work of a lane at a time | `own_work` |
 //! | sums up the own work of each rank by iteration | `iteration_work` |
 //! | lists the calls that are open at the end of the trace | `open_calls` |
 //!
@@ -32,8 +34,11 @@ mod gpu_streams;
 mod iteration_work;
 mod meetings;
 mod open_calls;
+mod operation;
+mod own_work;
 mod places;
 mod segments;
+mod short_visits;
 mod thread_waits;
 mod wait_names;
 
@@ -44,6 +49,9 @@ pub use gpu_streams::StatedStreams;
 pub use iteration_work::{PathWork, RankWork, iteration_work};
 pub use meetings::{Meeting, Meetings, TIE};
 pub use open_calls::{OpenCall, innermost_open, is_open_at_end, open_calls};
+pub use operation::{Operation, OperationKind, OperationRef};
+pub use own_work::OwnWork;
 pub use places::{GapPart, PathIdx, Places, index, number};
-pub use segments::{Gap, LaneSegments, MIN_WORK, Operation, OperationKind, OperationRef, Segments};
+pub use segments::{Gap, LaneSegments, MIN_WORK, Segments};
+pub use short_visits::ShortVisits;
 pub use wait_names::can_wait;

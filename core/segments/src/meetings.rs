@@ -11,8 +11,9 @@ use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::operation::{Operation, OperationKind, OperationRef};
 use super::places::{PathIdx, index, number};
-use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::segments::Segments;
 
 /// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
 pub const TIE: DurationNs = DurationNs::from_us(20);
@@ -115,7 +116,7 @@ impl Meetings {
             if let Some(at) = found {
                 let program = trace.lane(it.lane).program;
                 let key = (program, it.communicator, it.sequence);
-                let operation = OperationRef { lane: it.lane, at };
+                let operation = OperationRef::new(it.lane, at);
                 members.entry(key).or_default().insert(it.lane, operation);
                 stated.insert(operation);
             }
@@ -178,7 +179,7 @@ impl Meetings {
         }
         let number = number(self.all.len());
         for it in &operations {
-            self.of_operation[it.lane.index()][it.at] = number;
+            self.of_operation[it.lane.index()][it.at()] = number;
         }
         self.all.push(Meeting { operations, kind });
     }
@@ -190,7 +191,7 @@ impl Meetings {
 
     /// Returns the number of an operation's meeting.
     pub fn number(&self, it: OperationRef) -> Option<u32> {
-        let number = *self.of_operation.get(it.lane.index())?.get(it.at)?;
+        let number = *self.of_operation.get(it.lane.index())?.get(it.at())?;
         (number != u32::MAX).then_some(number)
     }
 

@@ -1,8 +1,8 @@
 //! Places in the program: where own work is done, and how much a call there moves.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-use callgrove_model::{ExecIdx, FuncId};
+use callgrove_model::{ExecIdx, Executions, FuncId};
 
 /// Returns a 32-bit number as an index.
 pub const fn index(number: u32) -> usize {
@@ -58,8 +58,8 @@ pub(crate) fn size_class(bytes: u64) -> SizeClass {
 /// Call paths and places of a run, numbered in order of appearance.
 #[derive(Default, Debug)]
 pub struct Places {
-    paths: HashMap<(PathIdx, FuncId), PathIdx>,
-    numbers: HashMap<GapPlace, u32>,
+    paths: FxHashMap<(PathIdx, FuncId), PathIdx>,
+    numbers: FxHashMap<GapPlace, u32>,
     /// The function of each path and the path of its caller; the first path is the empty one.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
     of_place: Vec<GapPlace>,
@@ -130,6 +130,17 @@ impl Places {
         });
         let mut counts = callers.map(|path| index(self.num_calls[index(path)]));
         counts.any(|num_calls| num_calls >= num_visits.saturating_mul(EXCEPTIONAL))
+    }
+
+    /// Returns the path of a call; `None` if it is in an operation, within which paths are not numbered.
+    pub(crate) fn path_of_call(&self, executions: &Executions, call: ExecIdx) -> Option<PathIdx> {
+        let mut calls: Vec<ExecIdx> =
+            std::iter::successors(Some(call), |&it| executions.parent(it)).collect();
+        calls.reverse();
+        calls.into_iter().try_fold(0, |caller, call| {
+            let func = executions.func[call.index()];
+            self.paths.get(&(caller, func)).copied()
+        })
     }
 
     /// Returns the innermost function of a path.

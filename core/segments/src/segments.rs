@@ -11,12 +11,14 @@ use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::device_waits::DeviceWaits;
 use super::gpu_streams::{StatedStreams, gpu_stream_lanes};
+use super::operation::{Operation, OperationKind, OperationRef};
 use super::places::{GapPart, GapPlace, PathIdx, Places, SizeClass, number, size_class};
+use super::short_visits::ShortVisits;
 
 /// The call in which TAU counts the time of a thread outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
-/// Minimum own work that is looked at, and minimum excess of it: less comes from the clock or the machine.
+/// Minimum own work that is looked at by itself, and minimum excess of it: less comes from the clock or the machine.
 pub const MIN_WORK: DurationNs = DurationNs::from_us(30);
 
 /// The time between two events outside every call that can wait. Times are on the common clock.
@@ -43,52 +45,18 @@ impl Gap {
     }
 }
 
-/// The way in which an operation can wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OperationKind {
-    /// A call of this kind.
-    Call(CallKind),
-    /// A thread or stream is idle until the first thread of its rank gives it work.
-    Idle,
-    /// A thread waits for an operation of another thread of its rank, which its calls do not show.
-    Thread(LaneIdx),
-}
-
-/// The outermost call that can wait, with everything called in it; or an idle time. Times are on the common clock.
-#[derive(Clone, Debug)]
-pub struct Operation {
-    /// The time at which the call was entered.
-    pub start: TimeNs,
-    /// The time at which it was left.
-    pub end: TimeNs,
-    /// The call; for an idle time, the call that is open around it.
-    pub call: ExecIdx,
-    /// Its function.
-    pub func: FuncId,
-    /// Its call path.
-    pub path: PathIdx,
-    /// How it can wait.
-    pub kind: OperationKind,
-    /// The longest time range in it without any event.
-    pub silence: Range<TimeNs>,
-    /// The message events in it, as rows of the lane.
-    pub rows: Range<usize>,
-}
-
-/// An operation, by its lane and its index there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct OperationRef {
-    /// The lane.
-    pub lane: LaneIdx,
-    /// The index in [`LaneSegments::operations`].
-    pub at: usize,
-}
-
 /// The segments of one lane, in order of time.
 #[derive(Default, Debug)]
 pub struct LaneSegments {
-    /// Its own work.
+    /// Its own work. In a whole run, gaps of up to [`MIN_WORK`] are in [`Segments::short`] instead, unless the lane is
+    /// a stream of a device.
     pub gaps: Vec<Gap>,
+    /// The number of all gaps.
+    pub num_gaps: usize,
+    /// The time of all gaps.
+    pub own_work: DurationNs,
+    /// The start of the first gap and the end of the last one, unless there is no gap.
+    pub span: Option<(TimeNs, TimeNs)>,
     /// The operations in which it can wait.
     pub operations: Vec<Operation>,
     /// True if the lane is a stream of a device.
@@ -104,6 +72,8 @@ pub struct Segments {
     pub lanes: Vec<LaneSegments>,
     /// The call paths and places of all lanes.
     pub places: Places,
+    /// The short gaps of a whole run, except those in which the tracer wrote.
+    pub short: ShortVisits,
     /// The ranks, ascending.
     pub processes: Vec<(ProgramId, RankId)>,
     /// The calls that wait for a GPU.
@@ -122,8 +92,19 @@ impl LaneSegments {
 }
 
 impl Segments {
-    /// Splits every lane into segments, each by itself. Cost: linear in events.
+    /// Splits every lane of an excerpt of a run into segments, each by itself. Cost: linear in events.
     pub fn of_excerpt(trace: &Trace, clocks: &Clocks) -> Self {
+        Self::split(trace, clocks, DurationNs(-1), &mut |_, _, _| {})
+    }
+
+    /// Splits every lane into segments, each by itself. Gaps of host threads that are not longer than `short` are given to
+    /// `on_short` with their lane and call path, unless the tracer wrote in them.
+    pub(crate) fn split(
+        trace: &Trace,
+        clocks: &Clocks,
+        short: DurationNs,
+        on_short: &mut impl FnMut(LaneIdx, PathIdx, &Gap),
+    ) -> Self {
         let kinds = CallKind::of_trace(trace);
         let device_waits = DeviceWaits::find(trace);
         let processes: Vec<_> = trace.ranks().into_iter().collect();
@@ -134,12 +115,15 @@ impl Segments {
             let rank = (lane.program, lane.rank);
             let process = processes.binary_search(&rank).unwrap_or_else(|at| at);
             let calls = (&kinds[..], &device_waits);
-            let mut walk = Walk::new(trace, clocks, calls, index, &mut places);
+            let is_device = devices.contains(&index);
+            let short = if is_device { DurationNs(-1) } else { short };
+            let to = (&mut places, short, &mut *on_short);
+            let mut walk = Walk::new(trace, clocks, calls, index, to);
             if !mirrors.contains(lane) {
                 walk.lane();
             }
             LaneSegments {
-                is_device: devices.contains(&index),
+                is_device,
                 process,
                 ..walk.found
             }
@@ -148,6 +132,7 @@ impl Segments {
         Self {
             lanes,
             places,
+            short: ShortVisits::default(),
             processes,
             device_waits,
         }
@@ -165,7 +150,7 @@ impl Segments {
 
     /// Returns an operation.
     pub fn operation(&self, it: OperationRef) -> &Operation {
-        &self.lanes[it.lane.index()].operations[it.at]
+        &self.lanes[it.lane.index()].operations[it.at()]
     }
 
     /// Returns all operations by lane, then time.
@@ -173,7 +158,7 @@ impl Segments {
         self.lanes.iter().enumerate().flat_map(|(lane, it)| {
             let lane = LaneIdx::from_index(lane);
             let numbered = it.operations.iter().enumerate();
-            numbered.map(move |(at, operation)| (OperationRef { lane, at }, operation))
+            numbered.map(move |(at, operation)| (OperationRef::new(lane, at), operation))
         })
     }
 
@@ -189,7 +174,7 @@ impl Segments {
 }
 
 /// A walk through the events of one lane.
-struct Walk<'a> {
+struct Walk<'a, F> {
     lane: &'a Lane,
     trace: &'a Trace,
     clocks: &'a Clocks,
@@ -199,6 +184,9 @@ struct Walk<'a> {
     writes: &'a [TracerWrite],
     index: LaneIdx,
     places: &'a mut Places,
+    /// The longest gap that is short.
+    short: DurationNs,
+    on_short: &'a mut F,
     /// The open calls with their paths, outermost first.
     open: Vec<(ExecIdx, PathIdx)>,
     /// The depth at which the open operation began.
@@ -212,13 +200,13 @@ struct Walk<'a> {
     found: LaneSegments,
 }
 
-impl<'a> Walk<'a> {
+impl<'a, F: FnMut(LaneIdx, PathIdx, &Gap)> Walk<'a, F> {
     fn new(
         trace: &'a Trace,
         clocks: &'a Clocks,
         (kinds, device_waits): (&'a [CallKind], &'a DeviceWaits),
         index: LaneIdx,
-        places: &'a mut Places,
+        (places, short, on_short): (&'a mut Places, DurationNs, &'a mut F),
     ) -> Self {
         Self {
             lane: trace.lane(index),
@@ -230,6 +218,8 @@ impl<'a> Walk<'a> {
             writes: trace.writes_on(index),
             index,
             places,
+            short,
+            on_short,
             open: Vec::new(),
             operation_depth: None,
             last: None,
@@ -328,7 +318,7 @@ impl<'a> Walk<'a> {
         self.next_row = rows.end;
         if let Some(operation) = self.found.operations.last_mut() {
             operation.end = end;
-            operation.rows = rows;
+            operation.rows = number(rows.start)..number(rows.end);
         }
     }
 
@@ -375,7 +365,20 @@ impl<'a> Walk<'a> {
                 operations_before: number(self.found.operations.len()),
                 is_written: self.is_written(call, last, time),
             };
-            self.found.gaps.push(gap);
+            self.add(gap, path);
+        }
+    }
+
+    fn add(&mut self, gap: Gap, path: PathIdx) {
+        let found = &mut self.found;
+        found.num_gaps += 1;
+        found.own_work += gap.duration();
+        let first = found.span.map_or(gap.start, |it| it.0);
+        found.span = Some((first, gap.end));
+        if gap.duration() > self.short {
+            found.gaps.push(gap);
+        } else if !gap.is_written {
+            (self.on_short)(self.index, path, &gap);
         }
     }
 

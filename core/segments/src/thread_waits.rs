@@ -18,10 +18,10 @@ use callgrove_model::{DurationNs, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::operation::{Operation, OperationKind, OperationRef};
 use super::places::{GapPart, Places, index, number};
-use super::segments::{
-    Gap, LaneSegments, MIN_WORK, Operation, OperationKind, OperationRef, Segments,
-};
+use super::segments::{Gap, LaneSegments, MIN_WORK, Segments};
+use super::short_visits::ShortVisits;
 
 /// Share of the time of a place, in percent, that is in visits which end with an operation of another thread: chosen
 /// on jobs of PyTorch. With 80, one place in ten is missed on a host that is busy; computation that overlaps with
@@ -97,7 +97,11 @@ impl Segments {
     /// Splits every lane of a whole run into segments, with the waits for other threads that follow from the places
     /// where they recur. Cost: O(n log n) in events.
     pub fn of_run(trace: &Trace, clocks: &Clocks) -> Self {
-        let mut segments = Self::of_excerpt(trace, clocks);
+        let mut short = ShortVisits::default();
+        let mut segments = Self::split(trace, clocks, MIN_WORK, &mut |lane, _, gap| {
+            short.add(gap.place, lane, gap.duration());
+        });
+        segments.short = short;
         add_thread_waits(&mut segments);
         segments
     }
@@ -105,7 +109,7 @@ impl Segments {
 
 /// Finds the places where threads wait for operations of other threads of their rank, and makes these waits operations.
 /// Cost: O(n log n) in gaps, for ranks that communicate on several threads.
-fn add_thread_waits(segments: &mut Segments) {
+pub(crate) fn add_thread_waits(segments: &mut Segments) {
     let sources = sources(segments);
     let candidates: Vec<LaneIdx> = (0..segments.lanes.len())
         .map(LaneIdx::from_index)
@@ -143,7 +147,7 @@ fn add_thread_waits(segments: &mut Segments) {
         .collect();
     // Before the lanes are replaced, since that renumbers their operations.
     for (it, end) in late_ends {
-        let operation = &mut segments.lanes[it.lane.index()].operations[it.at];
+        let operation = &mut segments.lanes[it.lane.index()].operations[it.at()];
         operation.end = operation.end.min(end);
         operation.silence.end = operation.silence.end.min(end);
     }
@@ -239,10 +243,7 @@ fn during<'a>(
             lane: other,
             start: it.start,
             end: it.end,
-            operation: Some(OperationRef {
-                lane: other,
-                at: from + at,
-            }),
+            operation: Some(OperationRef::new(other, from + at)),
         })
     });
     let work = &sources.device_work;
@@ -354,8 +355,13 @@ fn merged(old: LaneSegments, found: SplitLane, places: &mut Places) -> LaneSegme
             ..gap
         }
     });
+    let gaps: Vec<Gap> = gaps.collect();
+    let time = |of: &[Gap]| of.iter().map(Gap::duration).sum::<DurationNs>();
     LaneSegments {
-        gaps: gaps.collect(),
+        num_gaps: old.num_gaps + gaps.len() - old.gaps.len(),
+        own_work: old.own_work - (time(&old.gaps) - time(&gaps)),
+        span: old.span,
+        gaps,
         operations,
         is_device: old.is_device,
         process: old.process,

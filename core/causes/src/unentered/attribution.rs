@@ -207,7 +207,7 @@ impl Hang {
                 root: Some(self.root),
             });
             let operation = segments.operation(it);
-            released[it.lane.index()][it.at] = Released {
+            released[it.lane.index()][it.at()] = Released {
                 by: Some(Release {
                     peer: self.missing.lane,
                     state: PeerState::Now,

@@ -88,7 +88,7 @@ fn stated(
                 .or_default()
                 .push(CollectivePart {
                     sequence: it.sequence,
-                    operation: OperationRef { lane: it.lane, at },
+                    operation: OperationRef::new(it.lane, at),
                 });
             calls[it.lane.index()].push((at, communicator));
         }
@@ -106,7 +106,7 @@ fn stated(
             sequence: last.map_or(0, |it| it.saturating_add(1)),
             operation,
         });
-        calls[operation.lane.index()].push((operation.at, communicator));
+        calls[operation.lane.index()].push((operation.at(), communicator));
     }
     for parts in found.values_mut().flat_map(BTreeMap::values_mut) {
         parts.sort_unstable();
@@ -136,7 +136,7 @@ fn open_unstated(
         let on_path = earlier.iter().rev().find(is_on_path).map(|it| it.1);
         let is_only = || earlier.iter().all(|it| it.1 == only);
         if let Some(communicator) = on_path.or_else(|| is_only().then_some(only)) {
-            found.push((OperationRef { lane, at }, communicator));
+            found.push((OperationRef::new(lane, at), communicator));
         }
     }
     found
@@ -212,7 +212,7 @@ fn by_path(segments: &Segments, stated: &StatedCalls) -> Vec<BTreeMap<usize, Vec
                 let members = found.entry((program, operation.path)).or_default();
                 members.entry(it.process).or_default().push(CollectivePart {
                     sequence: 0,
-                    operation: OperationRef { lane, at },
+                    operation: OperationRef::new(lane, at),
                 });
             }
         }
