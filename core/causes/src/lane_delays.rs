@@ -1,6 +1,6 @@
 //! The delays of each lane over time: its own delays, and its waits for those of other lanes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ impl LaneDelays {
         place: &[usize],
     ) -> Self {
         let mut lanes: Vec<Vec<LaneDelay>> = segments.lanes.iter().map(|_| Vec::new()).collect();
-        // The delays of a stream are asked for on its host lane.
+        // The delays of a stream are those of its first thread too, which orders the work.
         let home = |lane: LaneIdx| {
             let it = segments.lane(lane);
             let first = || segments.first_thread(trace, it.process);
@@ -94,7 +94,9 @@ impl LaneDelays {
                     peer: end.lane,
                 }),
             };
-            lanes[home(root.lane).index()].push(delay);
+            for lane in BTreeSet::from([root.lane, home(root.lane)]) {
+                lanes[lane.index()].push(delay);
+            }
         }
         for wait in waits {
             let operation = segments.operation(wait.operation);

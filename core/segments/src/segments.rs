@@ -10,13 +10,10 @@ use callgrove_model::{
 use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::device_waits::DeviceWaits;
-use super::gpu_streams::{StatedStreams, gpu_stream_lanes};
+use super::gpu_streams::{IDLE_TIMER, StatedStreams, gpu_stream_lanes};
 use super::operation::{Operation, OperationKind, OperationRef};
 use super::places::{GapPart, GapPlace, PathIdx, Places, SizeClass, number, size_class};
 use super::short_visits::ShortVisits;
-
-/// The call in which TAU counts the time of a thread outside every function of the program.
-const IDLE_TIMER: &str = ".TAU application";
 
 /// Minimum own work that is looked at by itself, and minimum excess of it: less comes from the clock or the machine.
 pub const MIN_WORK: DurationNs = DurationNs::from_us(30);
