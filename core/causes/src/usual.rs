@@ -103,7 +103,15 @@ impl ExcessSource<'_> {
                         is_left_out: gap.is_written,
                     })
                     .collect();
-                let is_exceptional = |place, count| segments.places.is_exceptional(place, count);
+                // What every rank does as often is part of the program.
+                let is_of_all = |lanes: &[LaneIdx]| {
+                    let ranks = lanes.iter().map(|it| segments.lane(*it).process);
+                    let num_ranks = segments.processes.len();
+                    num_ranks > 1 && ranks.collect::<BTreeSet<_>>().len() == num_ranks
+                };
+                let is_exceptional = |place, lanes: &[LaneIdx]| {
+                    segments.places.is_exceptional(place, lanes.len()) && !is_of_all(lanes)
+                };
                 excesses(&segments.short, &visits, MIN_WORK, is_exceptional)
             }
             Self::Stalls(is_stalled) => {
@@ -253,14 +261,15 @@ impl Centre {
 }
 
 /// Returns the visits that took longer than usual by eight standard deviations and at least `floor`, in order.
-/// A place with few visits that `is_exceptional`, given the place and its number of visits, has no usual duration but 0.
+/// A place with few visits that `is_exceptional`, given the place and the lane of each visit, has no usual duration but
+/// 0.
 /// `short` has visits that are not longer than `floor`; `long` has the others by lane. Cost: O(n log n) in
 /// the long ones, and a selection for each place and lane.
 pub(super) fn excesses(
     short: &ShortVisits,
     long: &[PlaceVisit],
     floor: DurationNs,
-    is_exceptional: impl Fn(u32, usize) -> bool,
+    is_exceptional: impl Fn(u32, &[LaneIdx]) -> bool,
 ) -> Vec<PlaceExcess> {
     let mut order = long.to_vec();
     order.sort_by_key(|it| it.place);
@@ -269,9 +278,8 @@ pub(super) fn excesses(
     // Without a long visit, no visit of a place is an excess.
     for of_place in order.chunk_by(|a, b| a.place == b.place) {
         let place = of_place[0].place;
-        let num_short: usize = short.by_lane(place).map(|it| it.1.len()).sum();
-        let num_visits = num_short + of_place.len();
-        if num_visits < PLACE_VALUES && is_exceptional(place, num_visits) {
+        if lanes_of_rare(short, place, of_place).is_some_and(|lanes| is_exceptional(place, &lanes))
+        {
             let late = |it: &&PlaceVisit| !it.is_left_out && it.duration > floor;
             let late = of_place.iter().filter(late);
             found.extend(late.map(|it| PlaceExcess::whole(it.visit, it.duration)));
@@ -286,6 +294,15 @@ pub(super) fn excesses(
     }
     found.sort_unstable_by_key(|it| it.visit);
     found
+}
+
+/// Returns the lane of each visit of a place with few visits.
+fn lanes_of_rare(short: &ShortVisits, place: u32, long: &[PlaceVisit]) -> Option<Vec<LaneIdx>> {
+    let of_short = short.by_lane(place);
+    let of_short = of_short.flat_map(|(lane, visits)| std::iter::repeat_n(lane, visits.len()));
+    let lanes = of_short.chain(long.iter().map(|it| it.lane));
+    let lanes: Vec<LaneIdx> = lanes.take(PLACE_VALUES).collect();
+    (lanes.len() < PLACE_VALUES).then_some(lanes)
 }
 
 /// The visits of one place by one lane.

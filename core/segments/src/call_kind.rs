@@ -14,7 +14,8 @@ pub enum CallKind {
     PointToPoint,
     /// All ranks of a communicator send and receive.
     Collective,
-    /// One rank of a communicator sends to all, or receives from all: not every rank waits for every other.
+    /// One rank of a communicator sends to all, or receives from all, or each sends to one: not every rank waits for
+    /// every other.
     Rooted,
     /// All ranks of a communicator synchronise.
     Barrier,
@@ -53,8 +54,13 @@ const ROOTED: &[&str] = &[
 ];
 
 /// Lower-case beginnings of the operations of communication kernels in which one rank sends to all or receives from
-/// all.
-const ROOTED_KERNELS: &[&str] = &["broadcast", "reduce_", "collective-broadcast"];
+/// all, or each rank sends to one and receives from one.
+const ROOTED_KERNELS: &[&str] = &[
+    "broadcast",
+    "reduce_",
+    "collective-broadcast",
+    "collective-permute",
+];
 
 /// MPI's collectives that no rank leaves before the last one has entered, without the prefix `MPI_`. Not among them:
 /// those with a root or an order of ranks, those with a count for each rank, which may be 0, those that return at once,
@@ -226,6 +232,8 @@ mod tests {
         check("gloo:all_reduce", CallKind::Collective);
         check("all-reduce.2", CallKind::Collective);
         check("reduce-scatter", CallKind::Collective);
+        check("psum.3", CallKind::Collective);
+        check("ppermute.3", CallKind::Rooted);
         check("gloo:send", CallKind::PointToPoint);
         check("Comm::exchange() [{comm.cpp} {1,0}]", CallKind::Work);
     }

@@ -25,6 +25,7 @@
 )]
 
 mod call_kind;
+mod call_series;
 mod clock;
 mod clock_bounds;
 mod clock_evidence;
@@ -43,11 +44,12 @@ mod thread_waits;
 mod wait_names;
 
 pub use call_kind::CallKind;
+pub use call_series::TIE;
 pub use clock::{BackInTime, Clocks, HostClock, hosts};
 pub use common_clock::segments_on_common_clock;
 pub use gpu_streams::StatedStreams;
 pub use iteration_work::{PathWork, RankWork, iteration_work};
-pub use meetings::{Meeting, Meetings, TIE};
+pub use meetings::{Meeting, Meetings};
 pub use open_calls::{OpenCall, innermost_open, is_open_at_end, open_calls};
 pub use operation::{Operation, OperationKind, OperationRef};
 pub use own_work::OwnWork;

@@ -7,19 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId, TimeNs, Trace};
+use callgrove_model::{DurationNs, LaneIdx, ProgramId, TimeNs, Trace};
 
 use super::call_kind::CallKind;
+use super::call_series::{
+    APART_ONE_IN, CallSeries, CallsByLane, MeetingPlace, TIE, all_series, place,
+};
 use super::clock::Clocks;
-use super::operation::{Operation, OperationKind, OperationRef};
-use super::places::{PathIdx, index, number};
+use super::operation::{OperationKind, OperationRef};
+use super::places::{index, number};
 use super::segments::Segments;
 
-/// Maximum distance of two times whose order is undecided: clocks tick, and ranks leave one after another.
-pub const TIE: DurationNs = DurationNs::from_us(20);
-/// Two ranks are of different communicators if in more than one meeting in this number one left before the other
-/// arrived.
-const APART_ONE_IN: usize = 500;
 /// Maximum distance at which ranks that leave may be together.
 const TOGETHER: DurationNs = DurationNs::from_us(15);
 /// Maximum distance at which ranks may be together, as a multiple of the distance to the nearest other rank.
@@ -45,18 +43,6 @@ pub struct Meetings {
     of_operation: Vec<Vec<u32>>,
 }
 
-/// Identifies calls that can be one meeting: the path and program of a collective, or the function, its caller and
-/// the rank of threads.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum MeetingPlace {
-    Ranks(ProgramId, PathIdx),
-    /// By functions instead of paths, because the first thread has a deeper stack than those that it starts.
-    Threads(usize, FuncId, Option<FuncId>),
-}
-
-/// The operations of some lanes, the same number of each.
-type Series = Vec<Vec<OperationRef>>;
-
 impl Meetings {
     /// Finds the meetings: those that the trace states, then those that follow from names. Cost: linear in operations
     /// if all ranks are of one communicator; else also the number of pairs of ranks times the number of calls, up to a
@@ -64,23 +50,16 @@ impl Meetings {
     pub fn find(trace: &Trace, clocks: &Clocks, segments: &Segments) -> Self {
         let mut found = Self::none(segments);
         let stated = found.add_stated(trace, clocks, segments);
-        let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
-            BTreeMap::new();
+        let mut calls: BTreeMap<MeetingPlace, CallsByLane> = BTreeMap::new();
         let unstated = segments.operations().filter(|(it, _)| !stated.contains(it));
         for (it, operation) in unstated {
             if let Some((place, _)) = place(segments, it, operation, CallKind::is_collective) {
-                let lanes = series.entry(place).or_default();
+                let lanes = calls.entry(place).or_default();
                 lanes.entry(it.lane).or_default().push(it);
             }
         }
-        for lanes in series.into_values() {
-            let mut alike: BTreeMap<usize, Series> = BTreeMap::new();
-            for calls in by_rank(segments, lanes) {
-                alike.entry(calls.len()).or_default().push(calls);
-            }
-            for series in alike.into_values().filter(|it| it.len() > 1) {
-                found.add(segments, &series);
-            }
+        for series in all_series(segments, calls) {
+            found.add(segments, &series);
         }
         found
     }
@@ -195,7 +174,7 @@ impl Meetings {
         (number != u32::MAX).then_some(number)
     }
 
-    fn add(&mut self, segments: &Segments, series: &Series) {
+    fn add(&mut self, segments: &Segments, series: &CallSeries) {
         let kind = |calls: &Vec<OperationRef>| segments.operation(calls[0]).kind;
         let OperationKind::Call(kind) = kind(&series[0]) else {
             return;
@@ -212,52 +191,6 @@ impl Meetings {
     }
 }
 
-/// Returns the calls of each lane that meets others: its own, or, if the threads of a pool share them in any order, those
-/// of its rank in order of time.
-fn by_rank(
-    segments: &Segments,
-    lanes: BTreeMap<LaneIdx, Vec<OperationRef>>,
-) -> Vec<Vec<OperationRef>> {
-    let processes: BTreeSet<usize> = lanes.keys().map(|it| segments.lane(*it).process).collect();
-    let counts: BTreeSet<usize> = lanes.values().map(Vec::len).collect();
-    if processes.len() < 2 || processes.len() == lanes.len() || counts.len() == 1 {
-        return lanes.into_values().collect();
-    }
-    let mut of_rank: BTreeMap<usize, Vec<OperationRef>> = BTreeMap::new();
-    for (lane, calls) in lanes {
-        of_rank
-            .entry(segments.lane(lane).process)
-            .or_default()
-            .extend(calls);
-    }
-    for calls in of_rank.values_mut() {
-        calls.sort_by_key(|it| (segments.operation(*it).start, *it));
-    }
-    of_rank.into_values().collect()
-}
-
-/// Returns the place of the calls that an operation can meet with, and its kind.
-fn place(
-    segments: &Segments,
-    it: OperationRef,
-    operation: &Operation,
-    is_collective: impl Fn(CallKind) -> bool,
-) -> Option<(MeetingPlace, CallKind)> {
-    let OperationKind::Call(kind) = operation.kind else {
-        return None;
-    };
-    let process = segments.lane(it.lane).process;
-    let place = if is_collective(kind) {
-        MeetingPlace::Ranks(segments.processes[process].0, operation.path)
-    } else if kind == CallKind::ThreadSync {
-        let caller = segments.places.caller(operation.path);
-        MeetingPlace::Threads(process, operation.func, caller)
-    } else {
-        return None;
-    };
-    Some((place, kind))
-}
-
 /// The distance of two ranks over all their calls.
 #[derive(Clone, Copy)]
 struct Pair {
@@ -270,7 +203,7 @@ struct Pair {
 }
 
 /// Returns the communicators among lanes with equal numbers of calls: the ascending indices of the lanes of each.
-fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize>> {
+fn groups(segments: &Segments, series: &CallSeries, kind: CallKind) -> Vec<Vec<usize>> {
     let all = || vec![(0..series.len()).collect::<Vec<_>>()];
     // The root of a broadcast may leave before the others arrive; so may all ranks but the root of a reduction.
     if kind == CallKind::Rooted || never_leave_early(segments, series) {
@@ -316,7 +249,7 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
 }
 
 /// Returns whether no rank ever left before the last one had arrived.
-fn never_leave_early(segments: &Segments, series: &Series) -> bool {
+fn never_leave_early(segments: &Segments, series: &CallSeries) -> bool {
     (0..series[0].len()).all(|at| {
         let calls = || series.iter().map(|it| segments.operation(it[at]));
         let last = calls().map(|it| it.start).max();
@@ -327,7 +260,7 @@ fn never_leave_early(segments: &Segments, series: &Series) -> bool {
 }
 
 /// Returns all pairs of lanes, and for each lane the distance of the nearest other one.
-fn pairs(segments: &Segments, series: &Series) -> (Vec<DurationNs>, Vec<Pair>) {
+fn pairs(segments: &Segments, series: &CallSeries) -> (Vec<DurationNs>, Vec<Pair>) {
     let (num_lanes, num_calls) = (series.len(), series[0].len());
     let stride = (num_lanes * num_lanes / 2 * num_calls / MAX_PAIRS).max(1);
     let times: Vec<Vec<_>> = series

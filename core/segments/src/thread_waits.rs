@@ -29,7 +29,7 @@ use super::short_visits::ShortVisits;
 const MIN_PERCENT: i64 = 60;
 /// Divisor of the number of visits: the longest tenth counts as its shortest, so that a few stops cannot decide.
 const LONGEST: usize = 10;
-/// Minimum number of visits of a place, over all ranks.
+/// Minimum number of visits of a place or path, over all ranks.
 const MIN_VISITS: usize = 6;
 /// Distance up to which the ends of a visit and an operation agree in any case: threads wake up late.
 const WAKE_UP: DurationNs = DurationNs::from_us(200);
@@ -37,7 +37,7 @@ const WAKE_UP: DurationNs = DurationNs::from_us(200);
 const LATE_STAMP: i64 = 4;
 /// Part of a visit, in percent, that may follow the operation: on a busy host a thread wakes up late.
 const MAX_TAIL_PERCENT: i64 = 40;
-/// Minimum part of a visit, in percent, during which the operation runs.
+/// Minimum part of a visit, in percent, during which operations run.
 const MIN_OVERLAP_PERCENT: i64 = 30;
 
 /// An operation, or the work of a GPU until it is idle, that a visit may have waited for.
@@ -64,7 +64,7 @@ struct Sources {
 /// 2 µs; after its host has waited for it, a GPU is idle for the time of a launch, 5 µs or more.
 const QUEUED: DurationNs = DurationNs::from_us(4);
 
-/// The visits of a place.
+/// The visits of a place, or of a call path.
 #[derive(Clone, Default)]
 struct PlaceVisits {
     /// Durations in nanoseconds of the visits that end with an operation of another thread, and of the others.
@@ -73,9 +73,22 @@ struct PlaceVisits {
 }
 
 impl PlaceVisits {
-    /// Returns whether the place is a wait for other threads.
+    fn len(&self) -> usize {
+        self.waiting_ns.len() + self.other_ns.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.waiting_ns.extend(&other.waiting_ns);
+        self.other_ns.extend(&other.other_ns);
+    }
+
+    /// Returns whether the visits are waits for other threads.
     fn is_wait(&self) -> bool {
-        let num_visits = self.waiting_ns.len() + self.other_ns.len();
+        let num_visits = self.len();
         if num_visits < MIN_VISITS {
             return false;
         }
@@ -123,7 +136,7 @@ pub(crate) fn add_thread_waits(segments: &mut Segments) {
         let others = &sources[segments.lane(lane).process];
         for gap in segments.lane(lane).gaps.iter().filter(|it| is_long(it)) {
             let of_place = &mut visits[index(gap.place)];
-            let waits = matched(segments, others, lane, gap).is_some();
+            let waits = is_wait_of(segments, others, lane, gap);
             let of_kind = if waits {
                 &mut of_place.waiting_ns
             } else {
@@ -132,7 +145,7 @@ pub(crate) fn add_thread_waits(segments: &mut Segments) {
             of_kind.push(gap.duration().0);
         }
     }
-    let is_wait: Vec<bool> = visits.iter().map(PlaceVisits::is_wait).collect();
+    let is_wait = are_waits(&segments.places, &visits);
     if !is_wait.contains(&true) {
         return;
     }
@@ -157,6 +170,25 @@ pub(crate) fn add_thread_waits(segments: &mut Segments) {
         segments.lanes[lane.index()] = merged(old, found, &mut places);
     }
     segments.places = places;
+}
+
+/// Returns by place whether it is a wait for other threads. A place with few visits is one if its call path is: another
+/// event came before or after than usual.
+fn are_waits(places: &Places, visits: &[PlaceVisits]) -> Vec<bool> {
+    let mut of_paths = vec![PlaceVisits::default(); places.num_paths()];
+    let path_of = |place| index(places.path_of(number(place)));
+    for (place, visits) in visits.iter().enumerate() {
+        of_paths[path_of(place)].extend(visits);
+    }
+    let is_wait: Vec<bool> = of_paths.iter().map(PlaceVisits::is_wait).collect();
+    let of_place = |(place, visits): (usize, &PlaceVisits)| {
+        if visits.len() < MIN_VISITS {
+            !visits.is_empty() && is_wait[path_of(place)]
+        } else {
+            visits.is_wait()
+        }
+    };
+    visits.iter().enumerate().map(of_place).collect()
 }
 
 /// Returns whether a gap is long enough to be an excess.
@@ -222,18 +254,12 @@ fn can_wait(segments: &Segments, sources: &[Sources], lane: LaneIdx) -> bool {
     !it.is_device && (others.any(|other| *other != lane) || !of_process.device_work.is_empty())
 }
 
-/// Returns the operations of other lanes, and the work of GPUs, that run during a gap.
-fn during<'a>(
-    segments: &'a Segments,
-    sources: &'a Sources,
-    lane: LaneIdx,
-    gap: &'a Gap,
-) -> impl Iterator<Item = Match> + 'a {
-    let others = sources
-        .communicating
-        .iter()
-        .filter(move |other| **other != lane);
-    let operations = others.flat_map(move |&other| {
+/// Returns what a gap may have waited for, by start: the operations of other lanes and the work of GPUs that run during
+/// the gap, and that do not go on after it.
+fn during(segments: &Segments, sources: &Sources, lane: LaneIdx, gap: &Gap) -> Vec<Match> {
+    let latest = gap.end + WAKE_UP.max(DurationNs(gap.duration().0 / LATE_STAMP));
+    let others = sources.communicating.iter().filter(|other| **other != lane);
+    let operations = others.flat_map(|&other| {
         let operations = &segments.lane(other).operations;
         let from = operations.partition_point(|it| it.end <= gap.start);
         let here = operations[from..].iter().enumerate();
@@ -248,21 +274,24 @@ fn during<'a>(
     });
     let work = &sources.device_work;
     let from = work.partition_point(|it| it.end <= gap.start);
-    let here = work[from..].iter().take_while(|it| it.start < gap.end);
-    operations.chain(here.copied())
+    let work = work[from..].iter().take_while(|it| it.start < gap.end);
+    let found = operations.chain(work.copied());
+    let mut found: Vec<Match> = found.filter(|it| it.end <= latest).collect();
+    found.sort_by_key(|it| (it.start, it.end, it.lane));
+    found
 }
 
-/// Returns the operation of another lane with whose end a gap ends.
-fn matched(segments: &Segments, others: &Sources, lane: LaneIdx, gap: &Gap) -> Option<Match> {
+/// Returns whether a gap ends with what it may have waited for, and that ran during a large part of it.
+fn is_wait_of(segments: &Segments, others: &Sources, lane: LaneIdx, gap: &Gap) -> bool {
     let whole = gap.duration();
-    let latest = gap.end + WAKE_UP.max(DurationNs(whole.0 / LATE_STAMP));
     let earliest = gap.end + DurationNs(-WAKE_UP.0.max(percent(whole, MAX_TAIL_PERCENT)));
-    let is_match = |it: &Match| {
-        let overlap = it.end.min(gap.end).since(it.start.max(gap.start));
-        (earliest..=latest).contains(&it.end) && overlap.0 >= percent(whole, MIN_OVERLAP_PERCENT)
-    };
-    let found = during(segments, others, lane, gap).filter(is_match);
-    found.max_by_key(|it| (it.end, it.lane))
+    let (mut running, mut at) = (DurationNs::ZERO, gap.start);
+    for it in during(segments, others, lane, gap) {
+        let end = it.end.max(at);
+        running += end.since(it.start.max(at));
+        at = end;
+    }
+    at >= earliest && running.0 >= percent(whole, MIN_OVERLAP_PERCENT)
 }
 
 fn percent(whole: DurationNs, percent: i64) -> i64 {
@@ -290,11 +319,9 @@ fn split_lane(
             found.gaps.push((*gap, GapPart::Whole));
             continue;
         }
-        let mut operations: Vec<Match> = during(segments, others, lane, gap).collect();
-        operations.sort_by_key(|it| (it.start, it.end, it.lane));
         let mut at = gap.start;
         let mut part = GapPart::BeforeWait;
-        for it in operations {
+        for it in during(segments, others, lane, gap) {
             let (start, end) = (it.start.max(at), it.end.min(gap.end));
             if end <= start {
                 continue;

@@ -31,21 +31,34 @@ const SUFFIXES: &[&str] = &["synchronize", "::wait", "::barrier", "thread::join"
 /// Lower-case prefix of the operations of PyTorch's back end for CPUs.
 const GLOO: &str = "gloo:";
 
-/// The instructions of XLA in which devices wait for one another, without a number and what follows.
-const XLA_COLLECTIVES: &[&str] = &[
-    "all-gather",
-    "all-reduce",
-    "all-to-all",
-    "collective-broadcast",
-    "collective-permute",
-    "ragged-all-to-all",
-    "reduce-scatter",
+/// The instructions of XLA in which devices wait for one another, without a number and what follows; and the operations
+/// of `jax.lax` by which JAX names such an instruction. Each with the name of the instruction.
+const XLA_COLLECTIVES: &[(&str, &str)] = &[
+    ("all-gather", "all-gather"),
+    ("all_gather", "all-gather"),
+    ("all_gather_invariant", "all-gather"),
+    ("all_gather_reduced", "all-gather"),
+    ("all-reduce", "all-reduce"),
+    ("psum", "all-reduce"),
+    ("psum_invariant", "all-reduce"),
+    ("pmax", "all-reduce"),
+    ("pmin", "all-reduce"),
+    ("all-to-all", "all-to-all"),
+    ("all_to_all", "all-to-all"),
+    ("collective-broadcast", "collective-broadcast"),
+    ("pbroadcast", "collective-broadcast"),
+    ("collective-permute", "collective-permute"),
+    ("ppermute", "collective-permute"),
+    ("ragged-all-to-all", "ragged-all-to-all"),
+    ("ragged_all_to_all", "ragged-all-to-all"),
+    ("reduce-scatter", "reduce-scatter"),
+    ("reduce_scatter", "reduce-scatter"),
 ];
-/// Suffix of the second half of such an instruction that runs in the background, which waits.
-const XLA_DONE: &str = "-done";
+/// Suffixes of the second half of such an instruction that runs in the background, which waits.
+const XLA_DONE: [&str; 2] = ["-done", "_done"];
 
 /// Returns the lower-case name of the operation of a call by which ranks communicate: `all_reduce` for
-/// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2`, `allreduce_sum_f32` for a kernel of NCCL; `None` for other
+/// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2` and JAX's `psum.2`, `allreduce_sum_f32` for a kernel of NCCL; `None` for other
 /// names, and for MPI.
 pub(crate) fn communication(name: &str) -> Option<String> {
     if let Some(kernel) = communication_kernel(name) {
@@ -56,8 +69,11 @@ pub(crate) fn communication(name: &str) -> Option<String> {
         return Some(operation.to_owned());
     }
     let instruction = plain.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
-    let whole = instruction.strip_suffix(XLA_DONE).unwrap_or(instruction);
-    XLA_COLLECTIVES.contains(&whole).then(|| whole.to_owned())
+    let mut done = XLA_DONE.iter();
+    let whole = done.find_map(|done| instruction.strip_suffix(done));
+    let whole = whole.unwrap_or(instruction);
+    let known = XLA_COLLECTIVES.iter().find(|it| it.0 == whole);
+    known.map(|it| it.1.to_owned())
 }
 
 /// Returns whether a lane can wait in a function of this name: an MPI function, a barrier or a synchronisation.
@@ -86,6 +102,9 @@ mod tests {
             "gloo:all_reduce",
             "all-reduce.2",
             "all-gather-done.11",
+            "psum_invariant.7",
+            "ppermute.19",
+            "reduce_scatter_done.1",
         ] {
             assert!(can_wait(name), "{name}");
         }

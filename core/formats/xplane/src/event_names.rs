@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use callgrove_model::{FuncId, MAX_NAME_BYTES, NameTable, WarningKind, Warnings, storable_text};
+use callgrove_source::RecordedName;
 
 /// Name of the steps of a device, which are named by their numbers.
 const STEP: &str = "Step";
@@ -39,7 +40,9 @@ impl EventNames {
             Some(EventName {
                 func: Some(func), ..
             }) => *func,
-            Some(EventName { text, func }) => *func.insert(names.intern(text)),
+            Some(EventName { text, func }) => {
+                *func.insert(names.intern(&RecordedName::parse(text).function))
+            }
             None => {
                 let placeholder = format!("event {number}");
                 warnings.count(WarningKind::UnknownName, None, || placeholder.clone());

@@ -9,6 +9,8 @@ const INSTRUCTIONS: &[&str] = &[
     "abs",
     "add",
     "all-gather",
+    "all-gather-invariant",
+    "all-gather-reduced",
     "all-reduce",
     "all-to-all",
     "and",
@@ -85,9 +87,14 @@ const INSTRUCTIONS: &[&str] = &[
     "pad",
     "parameter",
     "partition-id",
+    "pbroadcast",
+    "pmax",
+    "pmin",
     "popcnt",
     "power",
+    "ppermute",
     "psum",
+    "psum-invariant",
     "ragged-all-to-all",
     "ragged-dot",
     "real",
@@ -202,6 +209,7 @@ mod tests {
         check("loop_add_fusion.3.clone.1", Some("loop_add_fusion"));
         check("loop_add_fusion_3", Some("loop_add_fusion"));
         check("wrapped_add.2", Some("wrapped_add"));
+        check("psum_invariant.7", Some("psum_invariant"));
         check("broadcast_in_dim.4", Some("broadcast_in_dim"));
         for other in [
             "all-reduce",
