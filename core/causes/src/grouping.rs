@@ -94,6 +94,13 @@ pub(super) fn group(
         grouping.noise(&sorted.own)
     };
     sorted.own.retain(|it| often.binary_search(it).is_err());
+    let usual = if is_excerpt {
+        Vec::new()
+    } else {
+        grouping.usual_unknown(&sorted.own)
+    };
+    sorted.own.retain(|it| usual.binary_search(it).is_err());
+    sorted.unknown.extend(usual);
     let mut clusters = grouping.group_large(sorted.own);
     let mut noise = sorted.noise;
     noise.extend(often);
@@ -270,6 +277,28 @@ impl Grouping<'_> {
                 && root.cost.0 < root.amount.0.saturating_mul(FAR_MORE)
         };
         large.iter().copied().filter(is_noise).collect()
+    }
+
+    /// Returns the waits for unknown ranks that one rank has often, unless they are far longer than usual, ascending: how
+    /// often a rank waits follows from its part in the program.
+    fn usual_unknown(&self, large: &[usize]) -> Vec<usize> {
+        let mut waits: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &it in large {
+            if self.roots[it].kind == CauseKind::Unknown {
+                waits.entry(self.process(it)).or_default().push(it);
+            }
+        }
+        waits.retain(|_, waits| waits.len() >= MIN_FREQUENT);
+        let mut usual = Vec::new();
+        for mut waits in waits.into_values() {
+            waits.sort_by_key(|&it| (self.roots[it].amount, it));
+            let median = self.roots[waits[waits.len() / 2]].amount;
+            let most = DurationNs(median.0.saturating_mul(FAR_MORE));
+            waits.retain(|&it| self.roots[it].amount < most);
+            usual.extend(waits);
+        }
+        usual.sort_unstable();
+        usual
     }
 
     fn cost(&self, it: usize) -> DurationNs {

@@ -1,10 +1,10 @@
 //! Causes in runs with the traits of real jobs: main threads that wait for pool threads, hosts that wait for GPUs, and
 //! machines that delay every rank now and then.
 
-use callgrove_causes::{CauseKind, Causes, Incident};
+use callgrove_causes::{CauseKind, Causes, DelayRole, Incident};
 use callgrove_model::{
-    FuncEventKind, Metadata, NameTable, ProgramId, Progress, RankBuilder, RankId, RankTrace,
-    StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
+    ExecIdx, ExecRef, FuncEventKind, Metadata, NameTable, ProgramId, Progress, RankBuilder, RankId,
+    RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 
 const MAIN: ThreadId = ThreadId(0);
@@ -219,4 +219,201 @@ fn gpu_job(slow_us: i64) -> Trace {
 fn a_host_that_waits_for_its_gpu_is_not_late() {
     assert_eq!(roots(&gpu_job(0)), []);
     assert_eq!(roots(&gpu_job(20_000)), [(0, "k0".to_owned(), 20)]);
+}
+
+#[test]
+fn waits_for_an_unknown_rank_that_recur_are_one_incident() {
+    let steps = |number: u32| {
+        let mut rank = Rank::new(number);
+        for step in 0..60 {
+            let start_us = step * 20_000;
+            // As the rank at the end of a pipeline waits, in a third of the steps.
+            let waits_us = match (number, step) {
+                (3, 31) => 120_000,
+                (3, _) if step % 3 == 0 => 7_000 + step % 7 * 100,
+                _ => 100,
+            };
+            let late_us = if step > 31 { 120_000 } else { 0 };
+            let from_us = start_us + late_us + 1_000 + step % 5;
+            rank.call(MAIN, "forward", start_us + late_us, from_us);
+            rank.call(MAIN, "gloo:recv", from_us + 10, from_us + 10 + waits_us);
+        }
+        rank.finish()
+    };
+    let trace = run((0..4).map(steps).collect());
+    let found = incidents(&trace);
+    assert!(
+        found.iter().all(|it| it.kind == CauseKind::Unknown),
+        "{found:?}"
+    );
+    let times: Vec<(u32, i64)> = found
+        .iter()
+        .map(|it| (it.times, it.root.own_delay.as_us() / 1_000))
+        .collect();
+    assert_eq!(times, [(20, 7), (1, 119)], "{found:?}");
+}
+
+/// A job of XLA, whose main threads load for 1 ms and then wait, in no call, for a pool thread.
+struct RingJob {
+    /// Number of times in which each rank passes edges on to its neighbours before all ranks add up.
+    num_sweeps: usize,
+    /// The rank whose record of the pool thread lacks the start, and the number of steps that it lacks.
+    lacks_steps: (usize, i64),
+    /// The rank whose record lacks the caller of the first step.
+    lacks_caller: Option<usize>,
+}
+
+impl RingJob {
+    const NUM_RANKS: usize = 4;
+    const NUM_STEPS: i64 = 60;
+
+    fn run(&self, late_us: impl Fn(usize, i64) -> i64) -> Trace {
+        let mut ranks: Vec<Rank> = (0..).map(Rank::new).take(Self::NUM_RANKS).collect();
+        let mut pools: Vec<Vec<(&str, i64, i64)>> = vec![Vec::new(); ranks.len()];
+        let mut start_us = 0;
+        for step in 0..Self::NUM_STEPS {
+            let loaded = |rank: usize| {
+                start_us + 1_000 + late_us(rank, step) + (step * 7 + rank as i64 * 5) % 11
+            };
+            let loaded: Vec<i64> = (0..Self::NUM_RANKS).map(loaded).collect();
+            let mut at: Vec<i64> = loaded.iter().map(|it| it + 50).collect();
+            let mut calls: Vec<Vec<(&str, i64, i64)>> = vec![Vec::new(); ranks.len()];
+            for sweep in 0..=self.num_sweeps {
+                let entered: Vec<i64> = at.iter().map(|it| it + 100).collect();
+                let all = entered.iter().copied().max().unwrap_or_default();
+                for rank in 0..Self::NUM_RANKS {
+                    let before = entered[(rank + Self::NUM_RANKS - 1) % Self::NUM_RANKS];
+                    let after = entered[(rank + 1) % Self::NUM_RANKS];
+                    let (name, until) = if sweep == self.num_sweeps {
+                        ("psum", all + 300)
+                    } else {
+                        ("ppermute", entered[rank].max(before).max(after) + 200)
+                    };
+                    calls[rank].push((name, entered[rank], until));
+                    at[rank] = until;
+                }
+            }
+            let end_us = at[0] + 20;
+            for (number, rank) in ranks.iter_mut().enumerate() {
+                rank.event(MAIN, FuncEventKind::Entry, "Step", start_us);
+                rank.call(MAIN, "load", start_us + 10, loaded[number]);
+                rank.call(MAIN, "submit", loaded[number] + 20, loaded[number] + 30);
+                rank.call(MAIN, "update", end_us + 20, end_us + 200);
+                rank.event(MAIN, FuncEventKind::Exit, "Step", end_us + 250);
+                if self.lacks_steps.0 == number && step < self.lacks_steps.1 {
+                    continue;
+                }
+                let has_caller = step > 0 || self.lacks_caller != Some(number);
+                let caller = ("Execute", loaded[number] + 40, end_us);
+                pools[number].extend(has_caller.then_some(caller));
+                pools[number].append(&mut calls[number]);
+            }
+            start_us = end_us + 300;
+        }
+        let finish = |(mut rank, pool): (Rank, Vec<(&str, i64, i64)>)| {
+            let mut open = None;
+            for (name, from_us, to_us) in pool {
+                if let Some(until_us) = open.filter(|it| *it <= from_us) {
+                    rank.event(POOL, FuncEventKind::Exit, "Execute", until_us);
+                    open = None;
+                }
+                if name == "Execute" {
+                    rank.event(POOL, FuncEventKind::Entry, name, from_us);
+                    open = Some(to_us);
+                } else {
+                    rank.call(POOL, name, from_us, to_us);
+                }
+            }
+            if let Some(until_us) = open {
+                rank.event(POOL, FuncEventKind::Exit, "Execute", until_us);
+            }
+            rank.finish()
+        };
+        run(ranks.into_iter().zip(pools).map(finish).collect())
+    }
+
+    /// Checks that a late rank is found, for which all others wait.
+    fn check(&self) {
+        let trace = self.run(|rank, step| if (rank, step) == (3, 30) { 80_000 } else { 0 });
+        assert_eq!(roots(&trace), [(3, "load".to_owned(), 80)]);
+        assert_eq!(incidents(&trace)[0].root.num_victims, 3);
+    }
+}
+
+#[test]
+fn ranks_that_pass_edges_on_wait_for_the_late_one() {
+    RingJob {
+        num_sweeps: 3,
+        lacks_steps: (0, 0),
+        lacks_caller: None,
+    }
+    .check();
+}
+
+#[test]
+fn a_record_that_begins_within_a_call_or_later_is_compared_with_the_others() {
+    for (lacks_steps, lacks_caller) in [((0, 0), Some(0)), ((1, 2), None), ((2, 1), Some(0))] {
+        RingJob {
+            num_sweeps: 0,
+            lacks_steps,
+            lacks_caller,
+        }
+        .check();
+    }
+}
+
+#[test]
+fn threads_that_call_what_the_first_one_calls_are_no_streams() {
+    let mut rank = Rank::new(0);
+    let (mut regions, mut kernels) = (Vec::new(), Vec::new());
+    let mut start_us = 0;
+    for step in 0..60 {
+        let late_us = if step == 20 { 30_000 } else { 0 };
+        let kernel_us = if step == 40 { 20_000 } else { 400 };
+        let end_us = start_us + 1_000 + late_us;
+        rank.event(MAIN, FuncEventKind::Entry, "region", start_us);
+        rank.call(
+            MAIN,
+            "omp_barrier_wait",
+            start_us + 900 + step % 7,
+            end_us + 20,
+        );
+        rank.event(MAIN, FuncEventKind::Exit, "region", end_us + 30);
+        regions.push((start_us, end_us));
+        rank.call(MAIN, "cudaLaunchKernel", end_us + 40, end_us + 45);
+        let from_us = end_us + 50;
+        kernels.push((from_us, from_us + kernel_us));
+        rank.call(
+            MAIN,
+            "cudaStreamSynchronize",
+            end_us + 60,
+            from_us + kernel_us + 5,
+        );
+        start_us = from_us + kernel_us + 100;
+    }
+    for (from_us, to_us) in regions {
+        rank.event(POOL, FuncEventKind::Entry, "region", from_us);
+        rank.call(POOL, "omp_barrier_wait", to_us, to_us + 20);
+        rank.event(POOL, FuncEventKind::Exit, "region", to_us + 30);
+    }
+    for (from_us, to_us) in kernels {
+        rank.call(STREAM, "kernel", from_us, to_us);
+    }
+    let trace = run(vec![rank.finish()]);
+    let causes = Causes::find(&trace, Progress::none()).expect("no cancellation");
+    let roles = |thread: ThreadId, name: &str| -> Vec<usize> {
+        let (lane, of_lane) = trace
+            .lanes()
+            .find(|(_, it)| it.thread == thread)
+            .expect("the thread has a lane");
+        let executions = &of_lane.executions;
+        let calls = (0..executions.len()).map(ExecIdx::from_index);
+        let calls = calls.filter(|it| trace.names.name(executions.func[it.index()]) == name);
+        let role = |exec| causes.of(&trace, ExecRef { lane, exec }).role;
+        let roots = calls.enumerate().filter(|it| role(it.1) == DelayRole::Root);
+        roots.map(|it| it.0).collect()
+    };
+    assert_eq!(roles(POOL, "region"), [20]);
+    assert_eq!(roles(STREAM, "kernel"), [40]);
+    assert_eq!(roles(MAIN, "region"), []);
 }
