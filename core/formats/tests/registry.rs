@@ -165,18 +165,38 @@ fn a_run_has_the_same_calls_in_every_format_whatever_its_name() {
     }
 }
 
+/// A complete run.
+const CSV: &str = "Timestamp (ns),Event Type,Name\n0,Enter,a\n1,Leave,a\n";
+
 #[test]
 fn complete_runs_count_only_where_no_run_in_parts_is() {
     let folder = tempfile::tempdir().unwrap();
-    let csv = "Timestamp (ns),Event Type,Name\n0,Enter,a\n1,Leave,a\n";
-    fs::write(folder.path().join("first"), csv).unwrap();
+    fs::write(folder.path().join("first"), CSV).unwrap();
     assert_eq!(find(folder.path()).unwrap(), [folder.path().join("first")]);
-    fs::write(folder.path().join("second"), csv).unwrap();
+    fs::write(folder.path().join("second"), CSV).unwrap();
     let several = find(folder.path()).unwrap_err().to_string();
     assert!(several.contains("(first, second)"), "{several}");
     fs::create_dir_all(folder.path().join("bp/tau-0.bp")).unwrap();
     let stream = folder.path().join("bp/tau-0.bp");
     assert_eq!(find(folder.path()).unwrap(), [stream]);
+}
+
+#[test]
+fn a_complete_run_is_found_from_the_top_of_its_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("about.json"), "{}").unwrap();
+    let file = |name: &str| {
+        let below = folder.path().join("trace").join(name);
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join("run.csv"), CSV).unwrap();
+        below.join("run.csv")
+    };
+    let first = file("app");
+    assert_eq!(find(folder.path()).unwrap(), [first]);
+    file("other");
+    let several = find(folder.path()).unwrap_err().to_string();
+    let names = "(trace/app/run.csv, trace/other/run.csv)";
+    assert!(several.contains(names), "{several}");
 }
 
 #[test]

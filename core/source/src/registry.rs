@@ -17,8 +17,8 @@ use crate::member::{Member, of_one_format, recognize, without_copies};
 use crate::noted_part::with_notes;
 use crate::rank_in_name::{assumed_ranks, rank_in_name};
 use crate::read::{check_parts, read_parts};
-use crate::run_folders::RunFolders;
-use crate::run_search::part_folders;
+use crate::run_folders::{RunFolders, below};
+use crate::run_search::{RunsBelow, runs_below};
 use crate::workers::Workers;
 
 /// Separator of the paths of a run that is named by several.
@@ -59,9 +59,9 @@ impl Registry {
         Self { files, formats }
     }
 
-    /// Returns the inputs of one run: those in the folder `source` or in the nearest folders up to four levels below, of the
-    /// newest profile there; `source` itself if it is in a known format, or all that the pattern `source` matches; together, if `source` has several lines. Those of one
-    /// rank each are in the order of the ranks in their names.
+    /// Returns the inputs of one run: those in the folder `source` or in the nearest folders up to four levels below, of
+    /// the newest profile there; `source` itself if it is in a known format, or all that the pattern `source` matches;
+    /// together, if `source` has several lines. Those of one rank each are in the order of the ranks in their names.
     ///
     /// # Errors
     /// [`SourceError::NotFound`], [`SourceError::BadPattern`], [`SourceError::NoMatch`], [`SourceError::NoTrace`],
@@ -200,14 +200,18 @@ impl Registry {
         let entries = input.entries()?;
         let here = entries.iter();
         let here = here.filter_map(|entry| recognize(&self.formats, entry));
-        let (parts, runs): (Vec<_>, Vec<_>) = here.partition(Member::is_part);
+        let (parts, mut runs): (Vec<_>, Vec<_>) = here.partition(Member::is_part);
         if !parts.is_empty() {
             return Ok(Found::of(of_one_format(without_copies(parts), path)?));
         }
-        let below = part_folders(&self.formats, &entries, &path)?;
-        // Complete runs in the folder count only if it holds no run in parts: they may have been made of it.
-        if below.is_empty() {
-            let names: Vec<_> = runs.iter().map(Member::name).collect();
+        let RunsBelow { folders, complete } = runs_below(&self.formats, &entries, &path)?;
+        // Complete runs count only without a run in parts: they may have been made of it.
+        if folders.is_empty() {
+            if runs.is_empty() {
+                runs = complete;
+            }
+            let names = runs.iter().map(|it| below(it.input.path(), &path));
+            let names: Vec<_> = names.collect();
             return match names.len() {
                 0 => {
                     let formats = self.format_names();
@@ -217,7 +221,7 @@ impl Registry {
                 _ => Err(SourceError::SeveralRuns { names, path }),
             };
         }
-        match RunFolders::of(below, &path) {
+        match RunFolders::of(folders, &path) {
             RunFolders::Several(names) => Err(SourceError::SeveralRuns { names, path }),
             RunFolders::One(folders, earlier) => {
                 let parts = folders.into_iter().flat_map(|it| it.parts).collect();

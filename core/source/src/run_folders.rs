@@ -129,7 +129,7 @@ fn second_in_name(name: &str) -> Option<u64> {
 }
 
 /// Returns a path relative to the folder that a user named.
-fn below(folder: &Path, path: &Path) -> String {
+pub(crate) fn below(folder: &Path, path: &Path) -> String {
     let relative = folder.strip_prefix(path).unwrap_or(folder);
     relative.display().to_string()
 }

@@ -1,4 +1,4 @@
-//! The folders below a folder that hold parts of runs.
+//! The runs below a folder: in parts, or complete.
 
 use std::path::{Path, PathBuf};
 
@@ -20,20 +20,29 @@ pub(crate) struct PartFolder<'a> {
     pub(crate) parts: Vec<Member<'a>>,
 }
 
-/// Returns the folders with parts that are nearest below others: all at one level, in the order of their paths. A
-/// folder that cannot be listed does not hold the trace.
+/// What is below a folder. Complete runs may have been made of those in parts.
+#[derive(Default)]
+pub(crate) struct RunsBelow<'a> {
+    /// The nearest folders with parts: all at one level, in the order of their paths.
+    pub(crate) folders: Vec<PartFolder<'a>>,
+    /// The nearest complete runs, if there are no parts: all at one level, in the order of their paths.
+    pub(crate) complete: Vec<Member<'a>>,
+}
+
+/// Returns what is nearest below the entries of a folder. A folder that cannot be listed does not hold the trace.
 ///
 /// # Errors
 /// [`SourceError::TooManyEntries`].
-pub(crate) fn part_folders<'a>(
+pub(crate) fn runs_below<'a>(
     formats: &'a [Box<dyn Format>],
     entries: &[Input],
     path: &Path,
-) -> Result<Vec<PartFolder<'a>>, SourceError> {
+) -> Result<RunsBelow<'a>, SourceError> {
     let mut level = folders(formats, entries);
+    let mut found = RunsBelow::default();
     let mut num_entries = 0;
     for _ in 0..MAX_LEVELS {
-        let (mut matched, mut below) = (Vec::new(), Vec::new());
+        let (mut below, mut complete) = (Vec::new(), Vec::new());
         for folder in level {
             let entries = folder.entries().unwrap_or_default();
             num_entries += entries.len();
@@ -42,22 +51,27 @@ pub(crate) fn part_folders<'a>(
                 return Err(SourceError::TooManyEntries { path });
             }
             let members = entries.iter().filter_map(|it| recognize(formats, it));
-            let parts: Vec<_> = members.filter(Member::is_part).collect();
+            let (parts, runs): (Vec<_>, Vec<_>) = members.partition(Member::is_part);
             if parts.is_empty() {
                 below.extend(folders(formats, &entries));
+                complete.extend(runs);
             } else {
-                matched.push(PartFolder {
+                found.folders.push(PartFolder {
                     path: folder.path().to_owned(),
                     parts: without_copies(parts),
                 });
             }
         }
-        if !matched.is_empty() {
-            return Ok(matched);
+        if !found.folders.is_empty() {
+            found.complete.clear();
+            break;
+        }
+        if found.complete.is_empty() {
+            found.complete = complete;
         }
         level = below;
     }
-    Ok(Vec::new())
+    Ok(found)
 }
 
 /// Returns the folders among entries that are no traces themselves.
