@@ -7,12 +7,14 @@ import json
 import os
 import random
 import signal
+import sys
 import time
 from pathlib import Path
 
 RANKS = 4
 STEPS = 60
 DELAYS = 4
+TIMEOUT_S = 180
 # A delay of this length is longer than a usual step and much longer than a turn of the scheduler.
 DELAY_S = (0.06, 0.16)
 # The first steps warm up, and a delay in the last ones may outlive the trace.
@@ -51,6 +53,45 @@ def stop(pid, length_s):
     end = time.time()
     os.kill(pid, signal.SIGCONT)
     return begin, end
+
+
+def run_job(folder, program, plan, context, run_rank, *more):
+    """Runs the ranks of a job in processes of a context, delays its victim, and writes the truth.
+
+    A rank runs `run_rank(rank, folder, program, plan, steps, rows, *more)`. It notes its current step in `steps`, and
+    puts a list of its own delays into the queue `rows`.
+    """
+    about = {"program": program, "fault": plan.fault, "seed": plan.seed, "load_before": os.getloadavg()[0]}
+    steps, queue = context.Array("i", [-1] * RANKS, lock=False), context.Queue()
+    arguments = (str(folder), program, plan, steps, queue, *more)
+    processes = [context.Process(target=run_rank, args=(rank, *arguments)) for rank in range(RANKS)]
+    for process in processes:
+        process.start()
+    try:
+        rows = _stop_in_steps(processes, plan, steps) if plan.fault == "stops" else []
+        for _ in processes:
+            rows += queue.get(timeout=TIMEOUT_S)
+        for process in processes:
+            process.join(TIMEOUT_S)
+    finally:
+        for process in processes:
+            process.kill()
+    if any(process.exitcode != 0 for process in processes):
+        sys.exit("a rank has failed")
+    if plan.fault == "slow":
+        rows = [[plan.victim, -1, "slow", 0, 0]]
+    write_truth(folder, rows, about)
+
+
+def _stop_in_steps(processes, plan, steps):
+    """Stops the victim in each of its steps, at a random instant of the step. Returns the delays."""
+    rows = []
+    for step, length_s in plan.lengths.items():
+        while steps[plan.victim] < step and processes[plan.victim].is_alive():
+            time.sleep(0.001)
+        time.sleep((plan.seed * 7919 + step) % 13 / 1000)
+        rows.append([plan.victim, step, "stop", *stop(processes[plan.victim].pid, length_s)])
+    return rows
 
 
 def write_truth(folder, rows, about):

@@ -32,7 +32,7 @@ neighbor 0.3 bin
 neigh_modify delay 0 every 20 check no
 fix 1 all nve
 thermo 50
-run 1200
+run 4000
 """
 HPCC_INPUT = """\
 HPLinpack benchmark input file
@@ -83,11 +83,11 @@ def hpcc(folder, _slow):
 
 
 def stencil(folder, slow):
-    return [compiled(folder, "stencil"), "800", *slow]
+    return [compiled(folder, "stencil"), "2400", *slow]
 
 
 def workers(folder, slow):
-    return [compiled(folder, "workers"), "600", *slow]
+    return [compiled(folder, "workers"), "2400", *slow]
 
 
 def compiled(folder, name):

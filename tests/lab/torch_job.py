@@ -22,7 +22,6 @@ from faults import RANKS, STEPS, Plan
 WIDTH = 256
 BATCH = 64
 CLASSES = 10
-TIMEOUT_S = 180
 FAULTS = ["none", "stops", "loader", "slow", "slowop"]
 
 
@@ -378,47 +377,15 @@ def run_rank(rank, folder, program, plan, steps, rows):
     dist.destroy_process_group()
 
 
-def stop_in_steps(processes, plan, steps):
-    """Stops the victim in each of its steps, at a random instant of the step. Returns the delays."""
-    rows = []
-    for step, length_s in plan.lengths.items():
-        while steps[plan.victim] < step and processes[plan.victim].is_alive():
-            time.sleep(0.001)
-        time.sleep((plan.seed * 7919 + step) % 13 / 1000)
-        rows.append([plan.victim, step, "stop", *faults.stop(processes[plan.victim].pid, length_s)])
-    return rows
-
-
 def main():
     folder, program, fault, seed = sys.argv[1:5]
     if program not in PROGRAMS or fault not in FAULTS:
         sys.exit(f"programs: {', '.join(PROGRAMS)}; faults: {', '.join(FAULTS)}")
     folder = Path(folder).resolve()
     folder.mkdir(parents=True)
-    about = {"program": program, "fault": fault, "seed": int(seed), "load_before": os.getloadavg()[0]}
-    plan = Plan(fault, int(seed))
     # Torch is imported once, before the ranks are forked.
-    context = multiprocessing.get_context("fork")
-    steps, queue = context.Array("i", [0] * RANKS, lock=False), context.Queue()
-    arguments = (str(folder), program, plan, steps, queue)
-    processes = [context.Process(target=run_rank, args=(rank, *arguments)) for rank in range(RANKS)]
-    for process in processes:
-        process.start()
-    try:
-        rows = stop_in_steps(processes, plan, steps) if fault == "stops" else []
-        for _ in processes:
-            rows += queue.get(timeout=TIMEOUT_S)
-        for process in processes:
-            process.join(TIMEOUT_S)
-    finally:
-        for process in processes:
-            process.kill()
-    if any(process.exitcode != 0 for process in processes):
-        sys.exit("a rank has failed")
+    faults.run_job(folder, program, Plan(fault, int(seed)), multiprocessing.get_context("fork"), run_rank)
     (folder / "rendezvous").unlink(missing_ok=True)
-    if fault == "slow":
-        rows = [[plan.victim, -1, "slow", 0, 0]]
-    faults.write_truth(folder, rows, about)
 
 
 if __name__ == "__main__":

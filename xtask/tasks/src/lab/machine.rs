@@ -10,35 +10,39 @@ use super::programs::{LabProgram, Script};
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// PyTorch's release.
+/// The releases of PyTorch and JAX.
 const REQUIREMENTS: &str = "tests/lab/requirements.txt";
 
 /// The software of the machine that the lab uses.
 pub(crate) struct Machine {
     /// A Python with PyTorch, if there is one.
     torch: Option<PathBuf>,
+    /// A Python with JAX, if there is one.
+    jax: Option<PathBuf>,
 }
 
 impl Machine {
-    /// Looks for PyTorch: in the lab's folder, then in the Python of the user.
+    /// Looks for PyTorch and JAX: in the lab's folder, then in the Python of the user.
     pub(crate) fn check(lab: &Path) -> Self {
-        let pythons = [installed(lab), PathBuf::from("python3")];
-        let has_torch =
-            |python: &PathBuf| shell::succeeds(Command::new(python).args(["-c", "import torch"]));
+        let find = |import: &str| {
+            let mut pythons = [installed(lab), PathBuf::from("python3")].into_iter();
+            pythons.find(|python| shell::succeeds(Command::new(python).args(["-c", import])))
+        };
         Self {
-            torch: pythons.into_iter().find(has_torch),
+            torch: find("import torch"),
+            jax: find("import jax"),
         }
     }
 
-    /// Installs PyTorch into the lab's folder unless there is one. It needs some 6 GB.
+    /// Installs PyTorch and JAX into the lab's folder unless there are both. They need some 6 GB.
     ///
     /// # Errors
-    /// It cannot be installed.
-    pub(crate) fn install_torch(&mut self, workspace: &Workspace, lab: &Path) -> Result<()> {
-        if self.torch.is_some() {
+    /// They cannot be installed.
+    pub(crate) fn install_frameworks(&mut self, workspace: &Workspace, lab: &Path) -> Result<()> {
+        if self.torch.is_some() && self.jax.is_some() {
             return Ok(());
         }
-        shell::heading("installing PyTorch into the target folder");
+        shell::heading("installing PyTorch and JAX into the target folder");
         fs::create_dir_all(lab).with_context(|| format!("cannot make {}", lab.display()))?;
         shell::run(
             Command::new("python3")
@@ -57,18 +61,23 @@ impl Machine {
             "--requirement",
         ]);
         shell::run(pip.arg(workspace.root().join(REQUIREMENTS)))?;
-        self.torch = Some(python);
+        (self.torch, self.jax) = (Some(python.clone()), Some(python));
         Ok(())
     }
 
     /// Returns the Python for a program; or the remedy if the machine lacks something.
     pub(crate) fn python(&self, program: &LabProgram) -> Result<PathBuf, String> {
-        match (program.script, &self.torch) {
-            (Script::Torch, Some(python)) => Ok(python.clone()),
-            (Script::Torch, None) => Err(
-                "PyTorch is missing; `cargo xtask lab --install` installs it into the target folder (6 GB)".to_owned(),
-            ),
-            (Script::Mpi, _) => {
+        let of = |framework: &str, python: &Option<PathBuf>| {
+            python.clone().ok_or_else(|| {
+                format!(
+                    "{framework} is missing; `cargo xtask lab --install` installs PyTorch and JAX into the target folder (6 GB)"
+                )
+            })
+        };
+        match program.script {
+            Script::Torch => of("PyTorch", &self.torch),
+            Script::Jax => of("JAX", &self.jax),
+            Script::Mpi => {
                 let missing = program.packages.iter().filter(|(_, it)| !is_program(it));
                 let packages: Vec<&str> = missing.map(|(package, _)| *package).collect();
                 if packages.is_empty() {
@@ -83,12 +92,12 @@ impl Machine {
     }
 }
 
-/// Returns the folder of PyTorch's environment.
+/// Returns the folder of the environment of PyTorch and JAX.
 fn environment(lab: &Path) -> PathBuf {
     lab.join("python")
 }
 
-/// Returns the Python of PyTorch's environment.
+/// Returns the Python of that environment.
 fn installed(lab: &Path) -> PathBuf {
     environment(lab).join("bin/python3")
 }
@@ -105,7 +114,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_has_a_remedy() {
-        let machine = Machine { torch: None };
+        let machine = Machine {
+            torch: None,
+            jax: None,
+        };
         let message = machine.python(&PROGRAMS[0]).unwrap_err();
         assert!(message.contains("--install"), "{message}");
         let program = LabProgram {

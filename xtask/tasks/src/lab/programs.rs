@@ -22,6 +22,8 @@ pub(crate) struct LabProgram {
 pub(crate) enum Script {
     /// Jobs of PyTorch, in its Python.
     Torch,
+    /// Jobs of JAX, in its Python.
+    Jax,
     /// Jobs of Open MPI, in any Python.
     Mpi,
 }
@@ -31,6 +33,7 @@ impl Script {
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Torch => "tests/lab/torch_job.py",
+            Self::Jax => "tests/lab/jax_job.py",
             Self::Mpi => "tests/lab/mpi_job.py",
         }
     }
@@ -63,6 +66,9 @@ pub(crate) const PROGRAMS: &[LabProgram] = &[
     torch("async", "PyTorch: asynchronous collectives"),
     torch("prefetch", "PyTorch: batches loaded by a thread"),
     torch("dataloader", "PyTorch: batches loaded by a process"),
+    jax("jax-data", "JAX: gradients summed in the compiled step"),
+    jax("jax-halo", "JAX: edges passed on to both neighbours"),
+    jax("jax-sharded", "JAX: layers gathered, gradients scattered"),
     mpi(
         "lammps",
         "MPI: LAMMPS, a Lennard-Jones melt",
@@ -96,6 +102,16 @@ const fn torch(name: &'static str, about: &'static str) -> LabProgram {
         about,
         script: Script::Torch,
         faults: &["none", "stops", "loader", "slow", "slowop"],
+        packages: &[],
+    }
+}
+
+const fn jax(name: &'static str, about: &'static str) -> LabProgram {
+    LabProgram {
+        name,
+        about,
+        script: Script::Jax,
+        faults: &["none", "stops", "loader", "slow"],
         packages: &[],
     }
 }

@@ -21,7 +21,7 @@ const PROGRAM_VARIABLE: &str = "CALLGROVE_PROGRAM";
 struct Options {
     /// Only lists the programs.
     list: bool,
-    /// Installs PyTorch if it is missing.
+    /// Installs PyTorch and JAX if one is missing.
     install: bool,
     /// The seed of the first run; each further run has the next one.
     seed: u64,
@@ -77,7 +77,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if options.install {
-        machine.install_torch(workspace, &lab)?;
+        machine.install_frameworks(workspace, &lab)?;
     }
     let ready = ready(&options, &machine)?;
     let callgrove = build(workspace)?;
@@ -167,7 +167,7 @@ fn score(program: &LabProgram, callgrove: &Path, folder: &Path) -> Result<Score>
     let trace = folder.join(about["trace"].as_str().unwrap_or_default());
     let truth = InjectedFaults::parse(&read("truth.json")?)?;
     let clock = match program.script {
-        Script::Torch => TraceClock::Wall,
+        Script::Torch | Script::Jax => TraceClock::Wall,
         Script::Mpi => TraceClock::Unknown,
     };
     let ask = |args: &[&str]| {
