@@ -8,9 +8,18 @@ use callgrove_causes::{CauseKind, DelayRole, RootCause};
 use callgrove_model::{DurationNs, RankId, Trace};
 use support::{find, last, rank_on, root_rank, run};
 
-/// Two hosts, the second with a clock that is an hour ahead.
 #[test]
 fn clocks_are_compared_by_messages_before_causes_are_found() {
+    check_compared_by_messages(["near", "remote"]);
+}
+
+#[test]
+fn ranks_whose_hosts_are_not_stated_have_a_clock_each() {
+    check_compared_by_messages(["", ""]);
+}
+
+/// Two ranks, the second with a clock that is an hour ahead.
+fn check_compared_by_messages(names: [&str; 2]) {
     let hour_us = 3_600_000_000;
     let exchange = |other: u32| {
         format!("0 +MPI_Send s{other} 10 -MPI_Send 20 +MPI_Recv 60 r{other} 70 -MPI_Recv ")
@@ -18,13 +27,13 @@ fn clocks_are_compared_by_messages_before_causes_are_found() {
     let trace = run(vec![
         rank_on(
             0,
-            "near",
+            names[0],
             0,
             &(exchange(1) + "100 +MPI_Recv 50130 r1 50140 -MPI_Recv"),
         ),
         rank_on(
             1,
-            "remote",
+            names[1],
             hour_us,
             &(exchange(0) + "100 +work 50100 -work 50110 +MPI_Send s0 50120 -MPI_Send"),
         ),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{CommRef, DurationNs, LaneIdx, RankId, TimeNs, Trace, hosts_by_rank};
+use callgrove_model::{
+    CommRef, DurationNs, LaneIdx, ProgramId, RankId, TimeNs, Trace, hosts_by_rank,
+};
 
 use super::clock_bounds::OffsetBounds;
 
-/// The clock of one host.
+/// The clock of one host, or of a rank whose host is not stated.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostClock {
     /// The host as the tracer names it; empty where it does not.
@@ -47,29 +49,61 @@ pub struct BackInTime {
 /// resolves the contradiction. A late receive is not a contradiction: it ends when the *wait* ends, so the fastest
 /// message may take as long as the work between its send and the wait. The middle between the fastest messages of both
 /// directions (Cristian 1989) bends right clocks by half of that work. Drift within the run is not estimated: it stays
-/// in the uncertainty. TAU stamps a message when the send is entered and when the receive ends, so that on one host none
+/// in the uncertainty. Ranks whose host is not stated may be on several, so each has a clock of its own. TAU stamps a message when the send is entered and when the receive ends, so that on one host none
 /// goes back.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,
+    clock_of_lane: Vec<usize>,
+    /// The first clock of the lane's host.
     host_of_lane: Vec<usize>,
     back_in_time: Vec<BackInTime>,
+}
+
+impl HostClock {
+    fn recorded(host: String) -> Self {
+        Self {
+            host,
+            ahead: None,
+            uncertainty: DurationNs::ZERO,
+            is_one_way: false,
+        }
+    }
 }
 
 impl Clocks {
     /// Returns the clocks as recorded, compared by nothing.
     pub(crate) fn recorded(trace: &Trace) -> Self {
         let (names, host_of_lane) = hosts(trace);
-        let plain = |host| HostClock {
-            host,
-            ahead: None,
-            uncertainty: DurationNs::ZERO,
-            is_one_way: false,
-        };
-        Self {
-            hosts: names.into_iter().map(plain).collect(),
+        let mut clocks = Self {
+            hosts: names.into_iter().map(HostClock::recorded).collect(),
+            clock_of_lane: host_of_lane.clone(),
             host_of_lane,
             back_in_time: Vec::new(),
+        };
+        clocks.divide_unstated(trace);
+        clocks
+    }
+
+    /// Gives each rank whose host is not stated a clock of its own.
+    fn divide_unstated(&mut self, trace: &Trace) {
+        let Some(unstated) = self.hosts.iter().position(|it| it.host.is_empty()) else {
+            return;
+        };
+        let mut of_rank: BTreeMap<(ProgramId, RankId), usize> = BTreeMap::new();
+        for (lane, clock) in trace.lanes.iter().zip(&mut self.clock_of_lane) {
+            if *clock != unstated {
+                continue;
+            }
+            let next = if of_rank.is_empty() {
+                unstated
+            } else {
+                self.hosts.len()
+            };
+            *clock = *of_rank.entry((lane.program, lane.rank)).or_insert(next);
+            if *clock == self.hosts.len() {
+                self.hosts.push(HostClock::recorded(String::new()));
+            }
         }
     }
 
@@ -91,7 +125,8 @@ impl Clocks {
         offsets.all(|ahead| ahead == DurationNs::ZERO)
     }
 
-    /// Returns the hosts, in order of their lowest lane.
+    /// Returns the clocks of the hosts, in order of their lowest lane, then those of further ranks whose host is not
+    /// stated.
     pub fn hosts(&self) -> &[HostClock] {
         &self.hosts
     }
@@ -101,27 +136,33 @@ impl Clocks {
         &self.back_in_time
     }
 
-    /// Returns the host of a lane, as an index into [`Clocks::hosts`].
+    /// Returns the clock of a lane, as an index into [`Clocks::hosts`].
+    pub(crate) fn clock_of(&self, lane: LaneIdx) -> usize {
+        self.clock_of_lane.get(lane.index()).copied().unwrap_or(0)
+    }
+
+    /// Returns the host of a lane, as the index of its first clock in [`Clocks::hosts`]. All lanes whose host is not stated
+    /// have one.
     pub fn host_of(&self, lane: LaneIdx) -> usize {
         self.host_of_lane.get(lane.index()).copied().unwrap_or(0)
     }
 
-    /// Returns whether the clock of a lane's host is corrected, and bounded from one side only.
+    /// Returns whether the clock of a lane is corrected, and bounded from one side only.
     pub fn is_one_way(&self, lane: LaneIdx) -> bool {
-        let host = self.hosts.get(self.host_of(lane));
-        host.is_some_and(|it| it.is_one_way)
+        let clock = self.hosts.get(self.clock_of(lane));
+        clock.is_some_and(|it| it.is_one_way)
     }
 
     /// Converts a time of a lane to the common clock.
     pub fn common(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
-        let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
+        let ahead = self.hosts.get(self.clock_of(lane)).and_then(|it| it.ahead);
         let DurationNs(ahead) = ahead.unwrap_or(DurationNs::ZERO);
         time + DurationNs(ahead.saturating_neg())
     }
 
     /// Converts a time on the common clock to the lane's own clock.
     pub fn local(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
-        let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
+        let ahead = self.hosts.get(self.clock_of(lane)).and_then(|it| it.ahead);
         time + ahead.unwrap_or(DurationNs::ZERO)
     }
 

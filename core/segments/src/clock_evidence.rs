@@ -44,7 +44,7 @@ pub(crate) fn compare_clocks(
         return recorded.corrected(trace, &bounds);
     }
     for message in &trace.messages {
-        let hosts = [message.send, message.recv].map(|it| recorded.host_of(it.lane));
+        let hosts = [message.send, message.recv].map(|it| recorded.clock_of(it.lane));
         let times = [message.send, message.recv].map(|it| time(trace, it));
         bounds.add((hosts[0], hosts[1]), times[0], times[1]);
     }
@@ -109,7 +109,7 @@ impl Evidence<'_> {
                 entered: operation.start,
                 left: operation.end,
             };
-            let host = found.entry(self.clocks.host_of(it.lane)).or_insert(call);
+            let host = found.entry(self.clocks.clock_of(it.lane)).or_insert(call);
             host.entered = host.entered.max(call.entered);
             host.left = host.left.min(call.left);
         }
@@ -145,7 +145,7 @@ impl Evidence<'_> {
     fn add_learnt(&self, lanes: &[Vec<OperationRef>], bounds: &mut OffsetBounds) {
         let mut lanes_by_host: BTreeMap<usize, Vec<&Vec<OperationRef>>> = BTreeMap::new();
         for calls in lanes {
-            let host = self.clocks.host_of(calls[0].lane);
+            let host = self.clocks.clock_of(calls[0].lane);
             lanes_by_host.entry(host).or_default().push(calls);
         }
         if lanes_by_host.len() < 2 {
