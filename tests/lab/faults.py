@@ -55,6 +55,16 @@ def stop(pid, length_s):
     return begin, end
 
 
+def parse_arguments(programs, faults):
+    """Returns the folder of the job, which it makes, the name of its program, and its plan, from the command line."""
+    folder, program, fault, seed = sys.argv[1:5]
+    if program not in programs or fault not in faults:
+        sys.exit(f"programs: {', '.join(programs)}; faults: {', '.join(faults)}")
+    folder = Path(folder).resolve()
+    folder.mkdir(parents=True)
+    return folder, program, Plan(fault, int(seed))
+
+
 def run_job(folder, program, plan, context, run_rank, *more):
     """Runs the ranks of a job in processes of a context, delays its victim, and writes the truth.
 

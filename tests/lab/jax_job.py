@@ -5,12 +5,10 @@ Writes a folder per process as JAX lays it out, truth.json, and about.json.
 
 import multiprocessing
 import os
-import sys
 import time
-from pathlib import Path
 
 import faults
-from faults import RANKS, STEPS, Plan
+from faults import RANKS, STEPS
 
 WIDTH = 256
 BATCH = 64
@@ -165,15 +163,10 @@ def run_rank(rank, folder, program, plan, steps, rows, port):
 
 
 def main():
-    folder, program, fault, seed = sys.argv[1:5]
-    if program not in PROGRAMS or fault not in FAULTS:
-        sys.exit(f"programs: {', '.join(PROGRAMS)}; faults: {', '.join(FAULTS)}")
-    folder = Path(folder).resolve()
-    folder.mkdir(parents=True)
+    folder, program, plan = faults.parse_arguments(PROGRAMS, FAULTS)
     # JAX does not survive a fork.
     context = multiprocessing.get_context("spawn")
-    port = 29400 + int(seed) % 400
-    faults.run_job(folder, program, Plan(fault, int(seed)), context, run_rank, port)
+    faults.run_job(folder, program, plan, context, run_rank, 29400 + plan.seed % 400)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ Writes a trace per rank as TensorBoard's handler names it, truth.json, and about
 
 import multiprocessing
 import os
-import sys
 import threading
 import time
-from pathlib import Path
 from queue import Queue
 
 import torch
@@ -17,7 +15,7 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 import faults
-from faults import RANKS, STEPS, Plan
+from faults import RANKS, STEPS
 
 WIDTH = 256
 BATCH = 64
@@ -378,13 +376,9 @@ def run_rank(rank, folder, program, plan, steps, rows):
 
 
 def main():
-    folder, program, fault, seed = sys.argv[1:5]
-    if program not in PROGRAMS or fault not in FAULTS:
-        sys.exit(f"programs: {', '.join(PROGRAMS)}; faults: {', '.join(FAULTS)}")
-    folder = Path(folder).resolve()
-    folder.mkdir(parents=True)
+    folder, program, plan = faults.parse_arguments(PROGRAMS, FAULTS)
     # Torch is imported once, before the ranks are forked.
-    faults.run_job(folder, program, Plan(fault, int(seed)), multiprocessing.get_context("fork"), run_rank)
+    faults.run_job(folder, program, plan, multiprocessing.get_context("fork"), run_rank)
     (folder / "rendezvous").unlink(missing_ok=True)
 
 
