@@ -49,8 +49,8 @@ pub struct BackInTime {
 /// resolves the contradiction. A late receive is not a contradiction: it ends when the *wait* ends, so the fastest
 /// message may take as long as the work between its send and the wait. The middle between the fastest messages of both
 /// directions (Cristian 1989) bends right clocks by half of that work. Drift within the run is not estimated: it stays
-/// in the uncertainty. Ranks whose host is not stated may be on several, so each has a clock of its own. TAU stamps a message when the send is entered and when the receive ends, so that on one host none
-/// goes back.
+/// in the uncertainty. Ranks whose host is not stated may be on several, so each has a clock of its own. TAU stamps a
+/// message when the send is entered and when the receive ends, so that on one host none goes back.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,

@@ -58,8 +58,8 @@ const XLA_COLLECTIVES: &[(&str, &str)] = &[
 const XLA_DONE: [&str; 2] = ["-done", "_done"];
 
 /// Returns the lower-case name of the operation of a call by which ranks communicate: `all_reduce` for
-/// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2` and JAX's `psum.2`, `allreduce_sum_f32` for a kernel of NCCL; `None` for other
-/// names, and for MPI.
+/// `gloo:all_reduce`, `all-reduce` for XLA's `all-reduce.2` and JAX's `psum.2`, `allreduce_sum_f32` for a kernel of
+/// NCCL; `None` for other names, and for MPI.
 pub(crate) fn communication(name: &str) -> Option<String> {
     if let Some(kernel) = communication_kernel(name) {
         return Some(kernel.to_ascii_lowercase());
