@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
-use callgrove_segments::{Clocks, OperationRef, OwnWork, Segments, index, number};
+use callgrove_segments::{Clocks, OperationRef, OwnWork, OwnWorkSearch, Segments, index, number};
 
 use super::outcome::{CauseKind, WaitKind};
 use super::release::Released;
@@ -49,9 +49,10 @@ pub(super) fn designed(
     released: &[Vec<Released>],
     waits: &[OperationRef],
 ) -> Vec<DesignedWait> {
+    let mut search = OwnWorkSearch::new(trace, clocks, segments);
     let mut all: Vec<WaitFor> = waits
         .iter()
-        .filter_map(|&it| waited_for((trace, clocks, segments), released, it))
+        .filter_map(|&it| waited_for(segments, &mut search, released, it))
         .collect();
     all.sort_unstable_by_key(|it| (it.work.path, it.peer, it.work.start, it.operation));
     let ranks = ranks_by_path(segments);
@@ -69,7 +70,8 @@ pub(super) fn designed(
 
 /// Returns the work that the peer did in the middle of a wait.
 fn waited_for(
-    (trace, clocks, segments): (&Trace, &Clocks, &Segments),
+    segments: &Segments,
+    search: &mut OwnWorkSearch<'_>,
     released: &[Vec<Released>],
     operation: OperationRef,
 ) -> Option<WaitFor> {
@@ -80,12 +82,11 @@ fn waited_for(
         return None;
     }
     let peer = by.peer;
-    let entry = segments.operation(operation).start;
-    let wait = it.at.since(entry);
-    let middle = entry + DurationNs(wait.0 / 2);
+    let wait = it.wait(segments.operation(operation));
+    let middle = segments.operation(operation).start + DurationNs(wait.0 / 2);
     Some(WaitFor {
         peer,
-        work: segments.own_work_at(trace, clocks, peer, middle)?,
+        work: search.at(peer, middle)?,
         wait,
         operation,
     })

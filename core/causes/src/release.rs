@@ -22,37 +22,98 @@ pub(super) enum PeerState {
     After(OperationRef),
 }
 
-/// The event that an operation waited for.
+/// The event that an operation waited for. There is one for nearly every operation, so it has 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Release {
+    /// Time of the event on the common clock.
+    pub(super) time: TimeNs,
     /// The lane that it waited for.
     pub(super) peer: LaneIdx,
-    pub(super) state: PeerState,
-    /// Time of the event on the common clock, within the operation.
-    pub(super) time: TimeNs,
+    /// The peer's operation before or after which its state matters, if it is not that of now.
+    peer_operation: u32,
+    /// The row of the message in the operation; [`NO_ROW`] if it waited for none.
+    row: u32,
     /// The kind of wait.
     pub(super) kind: WaitKind,
-    /// The row of the message in the operation, if it waited for one.
-    pub(super) row: Option<u32>,
+    is_after: bool,
+}
+
+/// The number of no operation.
+const NOW: u32 = u32::MAX;
+/// The row of no message.
+const NO_ROW: u32 = u32::MAX;
+
+impl Release {
+    /// Returns a release by the state of a peer at a time.
+    pub(super) fn now(peer: LaneIdx, time: TimeNs, kind: WaitKind) -> Self {
+        Self {
+            time,
+            peer,
+            peer_operation: NOW,
+            row: NO_ROW,
+            kind,
+            is_after: false,
+        }
+    }
+
+    /// Returns a release by the entry of a peer's operation.
+    fn before(operation: OperationRef, time: TimeNs, kind: WaitKind) -> Self {
+        Self {
+            peer_operation: number(operation.at()),
+            ..Self::now(operation.lane, time, kind)
+        }
+    }
+
+    /// Returns a release by the exit of a peer's operation.
+    fn after(operation: OperationRef, time: TimeNs, kind: WaitKind) -> Self {
+        Self {
+            is_after: true,
+            ..Self::before(operation, time, kind)
+        }
+    }
+
+    fn with_row(self, row: usize) -> Self {
+        let row = number(row);
+        Self { row, ..self }
+    }
+
+    /// Returns the row of the message in the operation, if it waited for one.
+    pub(super) fn row(&self) -> Option<usize> {
+        (self.row != NO_ROW).then(|| index(self.row))
+    }
+
+    /// Returns the state of the peer that matters.
+    pub(super) fn state(&self) -> PeerState {
+        let operation = OperationRef::new(self.peer, index(self.peer_operation));
+        match (self.peer_operation, self.is_after) {
+            (NOW, _) => PeerState::Now,
+            (_, false) => PeerState::Before(operation),
+            (_, true) => PeerState::After(operation),
+        }
+    }
 }
 
 /// The release of an operation, which splits its time into two parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Released {
     pub(super) by: Option<Release>,
-    /// End of the wait; the operation's start if it did not wait.
-    pub(super) at: TimeNs,
 }
 
 impl Released {
+    /// Returns the end of the wait; the operation's start if it did not wait.
+    pub(super) fn at(&self, operation: &Operation) -> TimeNs {
+        let (start, end) = (operation.start, operation.end);
+        self.by.map_or(start, |it| it.time.min(end).max(start))
+    }
+
     /// Returns how long the operation waited.
     pub(super) fn wait(&self, operation: &Operation) -> DurationNs {
-        self.at.since(operation.start)
+        self.at(operation).since(operation.start)
     }
 
     /// Returns the time of the operation after its release.
     pub(super) fn rest(&self, operation: &Operation) -> DurationNs {
-        operation.end.since(self.at)
+        operation.end.since(self.at(operation))
     }
 }
 
@@ -188,32 +249,26 @@ impl Find<'_> {
         let mut last: Option<Release> = None;
         self.each_cause(it, operation, |cause| {
             // Of two at the same time, prefer the more precise one: a stamp rather than the end of a call.
-            let rank = |it: &Release| (it.time, !matches!(it.state, PeerState::After(_)));
+            let rank = |it: &Release| (it.time, !it.is_after);
             if last.as_ref().is_none_or(|last| rank(&cause) > rank(last)) {
                 last = Some(cause);
             }
         });
-        let at = last.map_or(operation.start, |it| {
-            it.time.min(operation.end).max(operation.start)
-        });
-        Released { by: last, at }
+        Released { by: last }
     }
 
     fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
         match operation.kind {
             OperationKind::Idle => self.of_idle(it, operation, &mut each),
             OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
-            OperationKind::Thread(peer) => each(Release {
-                peer,
-                state: PeerState::Now,
-                time: operation.end,
-                kind: if self.segments.lane(peer).is_device {
+            OperationKind::Thread(peer) => {
+                let kind = if self.segments.lane(peer).is_device {
                     WaitKind::WaitForDevice
                 } else {
                     WaitKind::WaitForThread
-                },
-                row: None,
-            }),
+                };
+                each(Release::now(peer, operation.end, kind));
+            }
             OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
         }
         self.of_messages(it, operation, &mut each);
@@ -233,13 +288,7 @@ impl Find<'_> {
             Some((first, operation.end))
         };
         if let Some((peer, time)) = launch.or_else(first) {
-            each(Release {
-                peer,
-                state: PeerState::Now,
-                time,
-                kind: WaitKind::WaitForWork,
-                row: None,
-            });
+            each(Release::now(peer, time, WaitKind::WaitForWork));
         }
         // A kernel that was launched earlier waited for an event of another stream.
         if lane.is_device && launch.is_some() {
@@ -277,13 +326,7 @@ impl Find<'_> {
             let call = calls.find(|it| it.kind != OperationKind::Idle);
             let last = kernel.max(call.map(|it| it.end));
             if let Some(time) = last.filter(|last| *last > operation.start) {
-                each(Release {
-                    peer: stream,
-                    state: PeerState::Now,
-                    time,
-                    kind: WaitKind::WaitForDevice,
-                    row: None,
-                });
+                each(Release::now(stream, time, WaitKind::WaitForDevice));
             }
         }
     }
@@ -303,17 +346,12 @@ impl Find<'_> {
                 self.meetings.all[number].kind,
                 CallKind::Barrier | CallKind::ThreadSync
             );
-            each(Release {
-                peer: last.lane,
-                state: PeerState::Before(last),
-                time,
-                kind: if is_barrier {
-                    WaitKind::WaitAtBarrier
-                } else {
-                    WaitKind::WaitAtCollective
-                },
-                row: None,
-            });
+            let kind = if is_barrier {
+                WaitKind::WaitAtBarrier
+            } else {
+                WaitKind::WaitAtCollective
+            };
+            each(Release::before(last, time, kind));
         }
     }
 
@@ -325,31 +363,17 @@ impl Find<'_> {
             let other = self.segments.operation(mate);
             let (start, end) = (operation.start, operation.end);
             let is_recv = self.partners.trace.lane(it.lane).comms.kind[row] == CommKind::Recv;
-            let release = |state, time, kind| Release {
-                peer: mate.lane,
-                state,
-                time,
-                kind,
-                row: Some(number(row)),
-            };
+            let before = |time, kind| Release::before(mate, time, kind).with_row(row);
+            let after = |kind| Release::after(mate, other.end, kind).with_row(row);
             if is_recv {
-                let kind = WaitKind::LateSender;
-                each(release(PeerState::Before(mate), stamp, kind));
+                each(before(stamp, WaitKind::LateSender));
                 if other.end > stamp + STILL_SENDING && other.end <= end && other.end > start {
-                    each(release(PeerState::After(mate), other.end, kind));
+                    each(after(WaitKind::LateSender));
                 }
             } else if start < other.start && other.start <= end {
-                each(release(
-                    PeerState::Before(mate),
-                    other.start,
-                    WaitKind::LateReceiver,
-                ));
+                each(before(other.start, WaitKind::LateReceiver));
             } else if other.start <= start && start < other.end && other.end <= end {
-                each(release(
-                    PeerState::After(mate),
-                    other.end,
-                    WaitKind::LateReceiver,
-                ));
+                each(after(WaitKind::LateReceiver));
             }
         }
     }

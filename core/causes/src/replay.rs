@@ -8,6 +8,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
@@ -63,14 +64,18 @@ pub(super) fn replay(
     let lanes = segments.lanes.iter();
     let unknown = |it: &LaneSegments| vec![LagId::UNKNOWN; it.operations.len()];
     let after: Vec<Vec<LagId>> = lanes.map(unknown).collect();
+    let excesses = |part: fn(&Released, &Operation) -> DurationNs| {
+        let all = source.of_operations(segments, released, part);
+        OperationExcesses::new(all, segments.lanes.len())
+    };
     let mut replay = Replay {
         segments,
         partners,
         meetings,
         released,
         work,
-        rests: source.of_operations(segments, released, Released::rest),
-        unusual: source.of_operations(segments, released, Released::wait),
+        rests: excesses(Released::rest),
+        unusual: excesses(Released::wait),
         lags: LagStore::new(),
         is_excerpt: source.is_excerpt(),
         has_no_messages: partners.has_no_messages(),
@@ -102,15 +107,39 @@ fn by_end(segments: &Segments) -> impl Iterator<Item = OperationRef> {
     let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
     let mut next: BinaryHeap<_> = lanes.filter_map(|lane| entry(lane, 0)).collect();
     std::iter::from_fn(move || {
-        let Reverse((.., it)) = next.pop()?;
-        next.extend(entry(it.lane, it.at() + 1));
+        let mut first = next.peek_mut()?;
+        let Reverse((.., it)) = *first;
+        match entry(it.lane, it.at() + 1) {
+            Some(after) => *first = after,
+            None => drop(PeekMut::pop(first)),
+        }
         Some(it)
     })
 }
 
-fn excess_of(all: &[(OperationRef, PlaceExcess)], it: OperationRef) -> Option<PlaceExcess> {
-    let at = all.binary_search_by_key(&it, |known| known.0).ok()?;
-    Some(all[at].1)
+/// The excesses of operations, which are looked up in the order of each lane.
+struct OperationExcesses {
+    /// By lane, then time.
+    all: Vec<(OperationRef, PlaceExcess)>,
+    /// For each lane, the first that is not before the last one that was looked up.
+    next: Vec<usize>,
+}
+
+impl OperationExcesses {
+    fn new(all: Vec<(OperationRef, PlaceExcess)>, num_lanes: usize) -> Self {
+        let lanes = (0..num_lanes).map(LaneIdx::from_index);
+        let first = |lane| all.partition_point(|it| it.0.lane < lane);
+        let next = lanes.map(first).collect();
+        Self { all, next }
+    }
+
+    fn of(&mut self, it: OperationRef) -> Option<PlaceExcess> {
+        let next = &mut self.next[it.lane.index()];
+        let before = self.all[*next..].iter().take_while(|known| known.0 < it);
+        *next += before.count();
+        let (known, excess) = self.all.get(*next)?;
+        (*known == it).then_some(*excess)
+    }
 }
 
 struct Replay<'a> {
@@ -119,8 +148,8 @@ struct Replay<'a> {
     meetings: &'a Meetings,
     released: &'a [Vec<Released>],
     work: Vec<Vec<LaneExcess>>,
-    rests: Vec<(OperationRef, PlaceExcess)>,
-    unusual: Vec<(OperationRef, PlaceExcess)>,
+    rests: OperationExcesses,
+    unusual: OperationExcesses,
     lags: LagStore,
     is_excerpt: bool,
     has_no_messages: bool,
@@ -150,8 +179,8 @@ impl Replay<'_> {
                 keep_overlapping(&mut lag, operation.start, is_wait, &self.found.roots);
                 keep_overlapping(&mut theirs, operation.start, is_wait, &self.found.roots);
             } else {
-                keep_alive(&mut lag, released.at, &self.found.roots);
-                keep_alive(&mut theirs, released.at, &self.found.roots);
+                keep_alive(&mut lag, released.at(operation), &self.found.roots);
+                keep_alive(&mut theirs, released.at(operation), &self.found.roots);
             }
             let (own, other) = (total(&lag), total(&theirs));
             let virtual_entry = operation.start + DurationNs(-own.0);
@@ -170,7 +199,7 @@ impl Replay<'_> {
                 like = entered;
             }
         }
-        if let Some(excess) = excess_of(&self.rests, it) {
+        if let Some(excess) = self.rests.of(it) {
             self.begin_in_library(it, operation, released, excess, &mut lag);
         }
         self.after[it.lane.index()][it.at()] = self.lags.keep(&lag, like);
@@ -179,18 +208,18 @@ impl Replay<'_> {
     /// Returns whether a stalled call waited for a message, and half of that wait is neither a known delay of its
     /// sender or receiver nor time that the peer waited itself.
     fn is_unexplained(
-        &self,
+        &mut self,
         it: OperationRef,
         by: &Release,
         wait: DurationNs,
         further: DurationNs,
     ) -> bool {
-        let came_late = by.row.is_some() && matches!(by.state, PeerState::Before(_));
+        let came_late = by.row().is_some() && matches!(by.state(), PeerState::Before(_));
         let is_long = wait > MIN_WAIT && further.0.saturating_mul(2) < wait.0;
         let peer = self.segments.lane(by.peer);
         came_late
             && is_long
-            && excess_of(&self.unusual, it).is_some()
+            && self.unusual.of(it).is_some()
             && peer.in_operations(by.time + DurationNs(-wait.0)..by.time) < DurationNs(wait.0 / 2)
     }
 
@@ -203,7 +232,7 @@ impl Replay<'_> {
         by: &Release,
         theirs: &mut Lag,
     ) {
-        let (start, end) = (operation.start, released.at);
+        let (start, end) = (operation.start, released.at(operation));
         let of_lane = &mut self.unreported[by.peer.index()];
         let roots = &mut self.found.roots;
         let overlaps = |it: &&RootIdx| {
@@ -242,7 +271,7 @@ impl Replay<'_> {
         let amount = wait.min(further);
         if amount <= MIN_WAIT {
             if wait > MIN_WAIT {
-                if let Some(unusual) = excess_of(&self.unusual, it) {
+                if let Some(unusual) = self.unusual.of(it) {
                     self.found.waits.push(ChargedWait {
                         operation: it,
                         amount: unusual.amount,
@@ -304,7 +333,12 @@ impl Replay<'_> {
         excess: PlaceExcess,
         lag: &mut Lag,
     ) {
-        let mut root = DelayRoot::new(it.lane, operation.call, released.at, operation.end);
+        let mut root = DelayRoot::new(
+            it.lane,
+            operation.call,
+            released.at(operation),
+            operation.end,
+        );
         root.extend(
             operation.path,
             operation.call,
@@ -339,7 +373,10 @@ impl Replay<'_> {
         };
         root.silent_from = operation.silence.start;
         let silence = operation.end.since(root.silent_from);
-        let waited = released.at.since(root.silent_from).max(DurationNs::ZERO);
+        let waited = released
+            .at(operation)
+            .since(root.silent_from)
+            .max(DurationNs::ZERO);
         let is_short = waited.0.saturating_mul(SHORT) < silence.0;
         root.due = root.silent_from + DurationNs(if is_short { waited.0 / 2 } else { waited.0 });
         let index = RootIdx::from_index(self.found.roots.len());
@@ -380,7 +417,7 @@ impl Replay<'_> {
 
     /// Returns the lag of the peer.
     fn lag_of(&mut self, by: &Release) -> LagId {
-        match by.state {
+        match by.state() {
             PeerState::Before(peer) => self.entered(peer),
             PeerState::After(peer) => match self.after[peer.lane.index()][peer.at()] {
                 LagId::UNKNOWN => self.entered(peer),

@@ -112,7 +112,7 @@ impl ExcessSource<'_> {
                 let is_exceptional = |place, lanes: &[LaneIdx]| {
                     segments.places.is_exceptional(place, lanes.len()) && !is_of_all(lanes)
                 };
-                excesses(&segments.short, &visits, MIN_WORK, is_exceptional)
+                excesses(&segments.short, visits, MIN_WORK, is_exceptional)
             }
             Self::Stalls(is_stalled) => {
                 let exec = |lane, exec| ExecRef { lane, exec };
@@ -174,7 +174,7 @@ impl ExcessSource<'_> {
                 refs.push(it);
             }
         }
-        let found = excesses(&short, &long, MIN_WAIT, |_, _| false);
+        let found = excesses(&short, long, MIN_WAIT, |_, _| false);
         found.into_iter().map(|it| (refs[it.visit], it)).collect()
     }
 }
@@ -267,16 +267,15 @@ impl Centre {
 /// the long ones, and a selection for each place and lane.
 pub(super) fn excesses(
     short: &ShortVisits,
-    long: &[PlaceVisit],
+    mut long: Vec<PlaceVisit>,
     floor: DurationNs,
     is_exceptional: impl Fn(u32, &[LaneIdx]) -> bool,
 ) -> Vec<PlaceExcess> {
-    let mut order = long.to_vec();
-    order.sort_by_key(|it| it.place);
+    long.sort_unstable_by_key(|it| (it.place, it.visit));
     let mut found = Vec::new();
     let mut buffer = Vec::new();
     // Without a long visit, no visit of a place is an excess.
-    for of_place in order.chunk_by(|a, b| a.place == b.place) {
+    for of_place in long.chunk_by(|a, b| a.place == b.place) {
         let place = of_place[0].place;
         if lanes_of_rare(short, place, of_place).is_some_and(|lanes| is_exceptional(place, &lanes))
         {
@@ -437,7 +436,7 @@ mod tests {
             })
             .collect();
         let none = ShortVisits::default();
-        let found = excesses(&none, &visits, DurationNs::from_us(30), |_, _| false);
+        let found = excesses(&none, visits, DurationNs::from_us(30), |_, _| false);
         found
             .iter()
             .map(|it| (it.visit, it.amount.as_us()))
@@ -499,9 +498,9 @@ mod tests {
         }
         let long: Vec<PlaceVisit> = all.iter().filter(|it| !is_short(it)).copied().collect();
         assert!(!long.is_empty() && long.len() < 40, "{}", long.len());
-        let expected = excesses(&ShortVisits::default(), &all, floor, |_, _| false);
+        let expected = excesses(&ShortVisits::default(), all, floor, |_, _| false);
         assert_eq!(expected.len(), 1);
-        assert_eq!(excesses(&short, &long, floor, |_, _| false), expected);
+        assert_eq!(excesses(&short, long, floor, |_, _| false), expected);
     }
 
     #[test]

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CommKind, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, TimeNs, Trace};
+use callgrove_model::{
+    CommKind, DurationNs, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, TimeNs, Trace,
+};
 use callgrove_segments::{
     Clocks, Meetings, Operation, OperationKind, OperationRef, Segments, index,
 };
@@ -40,10 +42,8 @@ pub(super) fn wait_states(
         else {
             continue;
         };
-        if released.at > operation.start {
-            let is_overtaken = by
-                .row
-                .is_some_and(|row| overtaken[it.lane.index()][index(row)]);
+        if released.wait(operation) > DurationNs::ZERO {
+            let is_overtaken = by.row().is_some_and(|row| overtaken[it.lane.index()][row]);
             waits.push(Wait {
                 call: call(it, operation),
                 kind: match by.kind {
@@ -53,7 +53,7 @@ pub(super) fn wait_states(
                 peer: Some(by.peer),
                 waited_for: waited_for(it, &by, &messages, meetings),
                 start: clocks.local(it.lane, operation.start),
-                end: clocks.local(it.lane, released.at),
+                end: clocks.local(it.lane, released.at(operation)),
             });
         }
     }
@@ -87,8 +87,8 @@ fn waited_for(
     messages: &[Vec<u32>],
     meetings: &Meetings,
 ) -> WaitedFor {
-    match (by.row, meetings.number(it)) {
-        (Some(row), _) => WaitedFor::Message(messages[it.lane.index()][index(row)]),
+    match (by.row(), meetings.number(it)) {
+        (Some(row), _) => WaitedFor::Message(messages[it.lane.index()][row]),
         (None, Some(number)) => WaitedFor::Collective(number),
         (None, None) => WaitedFor::Nothing,
     }

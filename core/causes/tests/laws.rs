@@ -5,7 +5,7 @@ use callgrove_model::{
     CommKind, DurationNs, ExecIdx, ExecRef, FuncEventKind, FuncId, NameTable, ProgramId, Progress,
     RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_segments::{OwnWork, segments_on_common_clock};
+use callgrove_segments::{OwnWork, OwnWorkSearch, segments_on_common_clock};
 use proptest::prelude::*;
 
 const FUNCTIONS: [&str; 6] = [
@@ -160,10 +160,12 @@ proptest! {
         let trace = run(&ranks, false);
         let (segments, clocks) = segments_on_common_clock(&trace, true);
         for (lane, _) in trace.lanes() {
-            let gaps = segments.lane(lane).gaps.iter().rev().take(100);
+            let mut search = OwnWorkSearch::new(&trace, &clocks, &segments);
+            let gaps = segments.lane(lane).gaps.iter();
+            let gaps = gaps.clone().rev().take(100).chain(gaps.step_by(3));
             for gap in gaps.filter(|it| it.start < it.end) {
                 let middle = gap.start + DurationNs(gap.duration().0 / 2);
-                let found = segments.own_work_at(&trace, &clocks, lane, middle);
+                let found = search.at(lane, middle);
                 let path = segments.places.path_of(gap.place);
                 let expected = OwnWork { call: gap.call, path, start: gap.start, end: gap.end };
                 prop_assert_eq!(found, Some(expected));

@@ -5,7 +5,7 @@
 //! | finds which calls can wait, and how | `call_kind`, `wait_names`, `device_waits` |
 //! | finds which lanes are streams of a GPU | `gpu_streams` |
 //! | splits each lane into gaps of own work and operations | `segments`, `operation` |
-//! | identifies equal gaps of all lanes | `places` |
+//! | identifies equal gaps of all lanes | `places`, `numbers` |
 //! | keeps the durations of the short ones | `short_visits` |
 //! | finds gaps that are waits for another thread or for the GPU | `thread_waits` |
 //! | finds the operations of the ranks, or of threads, that belong together | `meetings` |
@@ -34,6 +34,7 @@ mod device_waits;
 mod gpu_streams;
 mod iteration_work;
 mod meetings;
+mod numbers;
 mod open_calls;
 mod operation;
 mod own_work;
@@ -52,7 +53,7 @@ pub use iteration_work::{PathWork, RankWork, iteration_work};
 pub use meetings::{Meeting, Meetings};
 pub use open_calls::{OpenCall, innermost_open, is_open_at_end, open_calls};
 pub use operation::{Operation, OperationKind, OperationRef};
-pub use own_work::OwnWork;
+pub use own_work::{OwnWork, OwnWorkSearch};
 pub use places::{GapPart, PathIdx, Places, index, number};
 pub use segments::{Gap, LaneSegments, MIN_WORK, Segments};
 pub use short_visits::ShortVisits;

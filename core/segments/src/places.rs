@@ -1,8 +1,8 @@
 //! Places in the program: where own work is done, and how much a call there moves.
 
-use rustc_hash::FxHashMap;
-
 use callgrove_model::{ExecIdx, Executions, FuncId};
+
+use super::numbers::Numbers;
 
 /// Returns a 32-bit number as an index.
 pub const fn index(number: u32) -> usize {
@@ -56,31 +56,31 @@ pub(crate) fn size_class(bytes: u64) -> SizeClass {
 }
 
 /// Call paths and places of a run, numbered in order of appearance.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Places {
-    paths: FxHashMap<(PathIdx, FuncId), PathIdx>,
-    numbers: FxHashMap<GapPlace, u32>,
     /// The function of each path and the path of its caller; the first path is the empty one.
-    of_path: Vec<(Option<FuncId>, PathIdx)>,
-    of_place: Vec<GapPlace>,
+    paths: Numbers<(Option<FuncId>, PathIdx)>,
+    of_gaps: Numbers<GapPlace>,
     /// Number of calls of each path.
     num_calls: Vec<u32>,
 }
 
-impl Places {
-    pub(crate) fn new() -> Self {
+impl Default for Places {
+    fn default() -> Self {
+        let mut paths = Numbers::default();
+        paths.number((None, 0));
         Self {
-            of_path: vec![(None, 0)],
+            paths,
+            of_gaps: Numbers::default(),
             num_calls: vec![0],
-            ..Self::default()
         }
     }
+}
 
+impl Places {
     pub(crate) fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
-        let next = number(self.of_path.len());
-        let path = *self.paths.entry((caller, func)).or_insert(next);
-        if path == next {
-            self.of_path.push((Some(func), caller));
+        let path = self.paths.number((Some(func), caller));
+        if index(path) == self.num_calls.len() {
             self.num_calls.push(0);
         }
         let num_calls = &mut self.num_calls[index(path)];
@@ -89,44 +89,39 @@ impl Places {
     }
 
     pub(crate) fn place(&mut self, place: GapPlace) -> u32 {
-        let next = number(self.of_place.len());
-        let known = *self.numbers.entry(place).or_insert(next);
-        if known == next {
-            self.of_place.push(place);
-        }
-        known
+        self.of_gaps.number(place)
     }
 
     /// Returns the place of a part of the visits of a place.
     pub(crate) fn part(&mut self, place: u32, part: GapPart) -> u32 {
-        let whole = self.of_place[index(place)];
+        let whole = *self.of(place);
         self.place(GapPlace { part, ..whole })
     }
 
     /// Returns the number of places.
     pub fn num_places(&self) -> usize {
-        self.of_place.len()
+        self.of_gaps.items().len()
     }
 
     /// Returns the number of paths.
     pub fn num_paths(&self) -> usize {
-        self.of_path.len()
+        self.paths.items().len()
     }
 
     /// Returns the call path of a place.
     pub fn path_of(&self, place: u32) -> PathIdx {
-        self.of_place[index(place)].path
+        self.of(place).path
     }
 
     /// Returns the part of a visit that a place is.
     pub fn part_of(&self, place: u32) -> GapPart {
-        self.of_place[index(place)].part
+        self.of(place).part
     }
 
     /// Returns whether a place with few visits is in a call that is made far more often, mostly without it.
     pub fn is_exceptional(&self, place: u32, num_visits: usize) -> bool {
         let callers = std::iter::successors(Some(self.path_of(place)), |&path| {
-            (path != 0).then(|| self.of_path[index(path)].1)
+            (path != 0).then(|| self.caller_of(path))
         });
         let mut counts = callers.map(|path| index(self.num_calls[index(path)]));
         counts.any(|num_calls| num_calls >= num_visits.saturating_mul(EXCEPTIONAL))
@@ -139,18 +134,25 @@ impl Places {
         calls.reverse();
         calls.into_iter().try_fold(0, |caller, call| {
             let func = executions.func[call.index()];
-            self.paths.get(&(caller, func)).copied()
+            self.paths.get((Some(func), caller))
         })
     }
 
     /// Returns the innermost function of a path.
     pub fn func(&self, path: PathIdx) -> Option<FuncId> {
-        self.of_path[index(path)].0
+        self.paths.items()[index(path)].0
     }
 
     /// Returns the function that calls it.
     pub fn caller(&self, path: PathIdx) -> Option<FuncId> {
-        let (_, caller) = self.of_path[index(path)];
-        self.func(caller)
+        self.func(self.caller_of(path))
+    }
+
+    fn caller_of(&self, path: PathIdx) -> PathIdx {
+        self.paths.items()[index(path)].1
+    }
+
+    fn of(&self, place: u32) -> &GapPlace {
+        &self.of_gaps.items()[index(place)]
     }
 }

@@ -107,7 +107,7 @@ impl Segments {
         let processes: Vec<_> = trace.ranks().into_iter().collect();
         let devices = gpu_stream_lanes(trace, &kinds);
         let mirrors = StatedStreams::mirrors(trace);
-        let mut places = Places::new();
+        let mut places = Places::default();
         let lanes = trace.lanes().map(|(index, lane)| {
             let rank = (lane.program, lane.rank);
             let process = processes.binary_search(&rank).unwrap_or_else(|at| at);
@@ -258,7 +258,10 @@ impl<'a, F: FnMut(LaneIdx, PathIdx, &Gap)> Walk<'a, F> {
         let time = self.common(executions.entry[exec.index()]);
         self.until(time, func, true);
         let caller = self.open.last().map_or(0, |it| it.1);
-        let path = self.places.path(caller, func);
+        let path = match self.operation_depth {
+            Some(_) => caller,
+            None => self.places.path(caller, func),
+        };
         self.open.push((exec, path));
         let kind = self.kind(exec, func);
         if self.operation_depth.is_none() && kind.can_wait() {

@@ -9,7 +9,7 @@ use callgrove_segments::{Clocks, OperationRef, Segments};
 use super::super::delay_root::{DelayRoot, RootIdx};
 use super::super::grouping::Cluster;
 use super::super::outcome::{CauseKind, Unentered, WaitKind};
-use super::super::release::{PeerState, Release, Released};
+use super::super::release::{Release, Released};
 use super::super::replay::{ChargedWait, Replayed};
 use super::groups::groups;
 use super::missing::{MemberWait, Unfinished, records, unfinished};
@@ -207,16 +207,9 @@ impl Hang {
                 root: Some(self.root),
             });
             let operation = segments.operation(it);
-            released[it.lane.index()][it.at()] = Released {
-                by: Some(Release {
-                    peer: self.missing.lane,
-                    state: PeerState::Now,
-                    time: operation.end,
-                    kind: WaitKind::WaitAtCollective,
-                    row: None,
-                }),
-                at: operation.end,
-            };
+            let kind = WaitKind::WaitAtCollective;
+            let by = Release::now(self.missing.lane, operation.end, kind);
+            released[it.lane.index()][it.at()] = Released { by: Some(by) };
         }
     }
 }
