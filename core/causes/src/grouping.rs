@@ -20,6 +20,11 @@ pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
 const FEW_RANKS: usize = 4;
 /// Number of times from which on a rank is often late, or a host often busy.
 const MIN_FREQUENT: usize = 8;
+/// Maximum delay that a scheduler causes: three of its slices, 3 ms each on Linux (EEVDF's base slice on eight cores and
+/// more), for which the ranks of a host with fewer cores wait.
+const SLICES: DurationNs = DurationNs::from_us(10_000);
+/// Number of delays of up to `SLICES` from which on a rank has them often.
+const MIN_FREQUENT_SLICES: usize = 3;
 /// Multiple of the median cost of such delays, or of their own length, that is far more than usual.
 const FAR_MORE: i64 = 6;
 /// Divisor of the larger delay's cost: a delay within it that costs less than a tenth may belong to it.
@@ -244,8 +249,25 @@ impl Grouping<'_> {
     /// Returns the roots that resemble delays every rank has often, ascending. Frequent delays of one rank are not
     /// noise, nor are those that all wait for.
     fn noise(&self, large: &[usize]) -> Vec<usize> {
+        let is_short = |it: usize| self.roots[it].amount <= SLICES;
+        let short: Vec<usize> = large.iter().copied().filter(|&it| is_short(it)).collect();
+        let most = self.usual_cost(large, MIN_FREQUENT);
+        let most_of_short = self.usual_cost(&short, MIN_FREQUENT_SLICES).max(most);
+        let is_noise = |it: &usize| {
+            let root = &self.roots[*it];
+            let usual = if is_short(*it) { most_of_short } else { most };
+            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+                && self.cost(*it).0 < usual.0.saturating_mul(FAR_MORE)
+                && root.cost.0 < root.amount.0.saturating_mul(FAR_MORE)
+        };
+        large.iter().copied().filter(is_noise).collect()
+    }
+
+    /// Returns the median cost of the delays of a rank, of which all but a quarter of the ranks have a larger one; 0
+    /// unless these have at least `min_frequent` delays each.
+    fn usual_cost(&self, delays: &[usize], min_frequent: usize) -> DurationNs {
         let mut costs: BTreeMap<usize, Vec<DurationNs>> = BTreeMap::new();
-        for &it in large {
+        for &it in delays {
             if self.roots[it].kind != CauseKind::TracerWrite {
                 costs
                     .entry(self.process(it))
@@ -260,23 +282,15 @@ impl Grouping<'_> {
         let processes = 0..self.segments.processes.len();
         let mut usual: Vec<DurationNs> = processes
             .map(|process| match costs.get_mut(&process) {
-                Some(costs) if costs.len() >= MIN_FREQUENT => middle(costs),
+                Some(costs) if costs.len() >= min_frequent => middle(costs),
                 _ => DurationNs::ZERO,
             })
             .collect();
-        if usual.is_empty() {
-            return Vec::new();
-        }
         usual.sort_unstable();
-        let usual = usual[usual.len() / FEW_RANKS];
-        let most = DurationNs(usual.0.saturating_mul(FAR_MORE));
-        let is_noise = |it: &usize| {
-            let root = &self.roots[*it];
-            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
-                && self.cost(*it) < most
-                && root.cost.0 < root.amount.0.saturating_mul(FAR_MORE)
-        };
-        large.iter().copied().filter(is_noise).collect()
+        usual
+            .get(usual.len() / FEW_RANKS)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Returns the waits for unknown ranks that one rank has often, unless they are far longer than usual, ascending: how
