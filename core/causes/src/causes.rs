@@ -12,8 +12,9 @@ use callgrove_model::{
 use callgrove_segments::{Clocks, Meetings, OperationRef, Segments, segments_on_common_clock};
 
 use super::by_design::{DesignedWait, designed};
+use super::confidence::confidence_percent;
 use super::delay_root::DelayRoot;
-use super::grouping::{Cluster, confidence_percent, group};
+use super::grouping::{Cluster, group};
 use super::lane_delays::LaneDelays;
 use super::outcome::{
     CauseKind, DelayCause, DelayRole, Incident, Incidents, RootCause, Waits, period,

@@ -1,10 +1,10 @@
-//! Grouping of roots into incidents, and the confidence in each root.
+//! Grouping of roots into incidents.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, TimeNs};
-use callgrove_segments::{Clocks, Meetings, Segments, TIE};
+use callgrove_segments::{Clocks, Segments};
 
 use super::background::{DelayBackground, is_aside};
 use super::delay_root::DelayRoot;
@@ -20,8 +20,8 @@ pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
 const FEW_RANKS: usize = 4;
 /// Number of times from which on a rank is often late, or a host often busy.
 const MIN_FREQUENT: usize = 8;
-/// Maximum delay that a scheduler causes: three of its slices, 3 ms each on Linux (EEVDF's base slice on eight cores and
-/// more), for which the ranks of a host with fewer cores wait.
+/// Maximum delay of ranks that share cores and wait for one another: two or three slices of Linux's scheduler, of 3 ms or
+/// one tick of 4 ms each. Ranks that were stopped from outside, for 60 ms and more, are far above it.
 const SLICES: DurationNs = DurationNs::from_us(10_000);
 /// Number of delays of up to `SLICES` from which on a rank has them often.
 const MIN_FREQUENT_SLICES: usize = 3;
@@ -37,14 +37,6 @@ const SMALL_WORK: i64 = 50;
 const MAX_TOPS: usize = 4_096;
 /// Maximum distance of two busy times of a host that are one.
 const JOINED: DurationNs = DurationNs::from_us(20_000);
-
-/// Confidence if there are no messages, so that the rank is a guess from the order of falling silent: not measured.
-const UNMATCHED_PERCENT: u8 = 30;
-/// Confidence if no message proves the waits for a delay, only that others stalled at once, or if a message may have
-/// been late instead: not measured.
-const UNPROVEN_PERCENT: u8 = 50;
-/// Smallest significant margin in a collective, which ranks leave in the order in which the scheduler wakes them.
-const CLEAR_COLLECTIVE: DurationNs = DurationNs::from_us(1_000);
 
 /// Roots that form one incident, the costliest first; times are on the common clock.
 #[derive(Debug)]
@@ -439,43 +431,5 @@ impl Grouping<'_> {
             starts,
             ..whole
         }
-    }
-}
-
-/// Returns the confidence in a root's rank: in how many of a hundred such cases it was the right one.
-///
-/// A class of evidence has the share that was measured on three runs of LAMMPS and LULESH whose ranks were stopped:
-/// of 87 incidents in the library with a margin, 77 named the stopped rank; of those without a margin, one in four or
-/// fewer did. Of own work, 107 of 109 generated incidents were right. For the network, hosts and the tracer there are
-/// too few cases to measure: their values are assumptions.
-pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
-    match root.kind {
-        CauseKind::Transfer | CauseKind::TracerWrite => return 90,
-        CauseKind::BusyHost => return 75,
-        CauseKind::Noise => return 80,
-        CauseKind::Unknown => return UNMATCHED_PERCENT,
-        _ => {}
-    }
-    let most = if root.is_unproven || root.late_sender.is_some() {
-        UNPROVEN_PERCENT
-    } else {
-        100
-    };
-    most.min(root.max_percent)
-        .min(percent_of_a_rank(root, meetings))
-}
-
-fn percent_of_a_rank(root: &DelayRoot, meetings: &Meetings) -> u8 {
-    let Some(operation) = root.operation else {
-        return 95;
-    };
-    if root.cost.0 < root.amount.0.saturating_mul(2) {
-        return 50;
-    }
-    let is_collective = meetings.of(operation).is_some();
-    match root.margin {
-        Some(margin) if is_collective && margin > CLEAR_COLLECTIVE => 88,
-        Some(margin) if !is_collective && margin >= TIE => 88,
-        _ => 30,
     }
 }

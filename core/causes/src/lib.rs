@@ -10,7 +10,8 @@
 //! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
 //! | finds collectives that not all ranks entered, the roots of all delays that follow | `unentered` |
-//! | assigns kinds, groups roots into incidents, and estimates the confidence | `grouping`, `background`, `by_design` |
+//! | assigns kinds, groups roots into incidents | `grouping`, `background`, `by_design` |
+//! | estimates the confidence in the rank | `confidence` |
 //!
 //! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
 //! [`Causes::of_stalls`] does the same with the reports of the ranks of a running job, which are too few to determine
@@ -38,6 +39,8 @@
 //! - **No rank as the cause.** [`CauseKind::Transfer`], [`CauseKind::BusyHost`], [`CauseKind::TracerWrite`], and
 //!   causes by design ([`CauseKind::is_by_design`]).
 //!
+//! What moves if one of the constants is halved or doubled is in `tests/lab/README.md`.
+//!
 //! Times are nanoseconds on the clock of their lane; those of an incident are on the clock of its root. During the
 //! search times are on the common clock of [`Clocks`](callgrove_segments::Clocks).
 
@@ -52,6 +55,7 @@
 mod background;
 mod by_design;
 mod causes;
+mod confidence;
 mod delay_root;
 mod grouping;
 mod lane_delays;

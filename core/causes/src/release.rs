@@ -29,19 +29,22 @@ pub(super) struct Release {
     pub(super) time: TimeNs,
     /// The lane that it waited for.
     pub(super) peer: LaneIdx,
-    /// The peer's operation before or after which its state matters, if it is not that of now.
+    /// The peer's operation before or after which its state matters; [`NO_OPERATION`] if that of now matters.
     peer_operation: u32,
     /// The row of the message in the operation; [`NO_ROW`] if it waited for none.
     row: u32,
     /// The kind of wait.
     pub(super) kind: WaitKind,
+    /// True if the state after the peer's operation matters, not that before it.
     is_after: bool,
 }
 
 /// The number of no operation.
-const NOW: u32 = u32::MAX;
+const NO_OPERATION: u32 = u32::MAX;
 /// The row of no message.
 const NO_ROW: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Released>() == 24);
 
 impl Release {
     /// Returns a release by the state of a peer at a time.
@@ -49,7 +52,7 @@ impl Release {
         Self {
             time,
             peer,
-            peer_operation: NOW,
+            peer_operation: NO_OPERATION,
             row: NO_ROW,
             kind,
             is_after: false,
@@ -86,7 +89,7 @@ impl Release {
     pub(super) fn state(&self) -> PeerState {
         let operation = OperationRef::new(self.peer, index(self.peer_operation));
         match (self.peer_operation, self.is_after) {
-            (NOW, _) => PeerState::Now,
+            (NO_OPERATION, _) => PeerState::Now,
             (_, false) => PeerState::Before(operation),
             (_, true) => PeerState::After(operation),
         }

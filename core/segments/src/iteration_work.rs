@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use callgrove_model::{ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, TimeNs, Trace};
 
 use super::clock::Clocks;
-use super::places::{GapPart, PathIdx, Places, index};
+use super::numbers::index;
+use super::places::{GapPart, PathIdx, Places};
 use super::segments::{Gap, MIN_WORK, Segments};
 use super::thread_waits::add_thread_waits;
 

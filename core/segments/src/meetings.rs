@@ -14,8 +14,8 @@ use super::call_series::{
     APART_ONE_IN, CallSeries, CallsByLane, MeetingPlace, TIE, all_series, place,
 };
 use super::clock::Clocks;
+use super::numbers::{index, number};
 use super::operation::{OperationKind, OperationRef};
-use super::places::{index, number};
 use super::segments::Segments;
 
 /// Maximum distance at which ranks that leave may be together.

@@ -4,12 +4,22 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::places::{index, number};
+use callgrove_model::ExecIdx;
 
-/// Numbers equal items, in order of appearance. A program repeats itself, so that what comes after an item is mostly
-/// what came after it before; only otherwise the item is looked up in the hash map.
+/// Returns a 32-bit number as an index.
+pub const fn index(number: u32) -> usize {
+    ExecIdx(number).index()
+}
+
+/// Returns an index as a 32-bit number; every list has fewer than 2^32 items.
+pub const fn number(index: usize) -> u32 {
+    ExecIdx::from_index(index).0
+}
+
+/// The numbers of equal items, in order of appearance. A program repeats itself, so that what comes after an item is
+/// mostly what came after it before; only otherwise the item is looked up in the hash map.
 #[derive(Debug)]
-pub(crate) struct Numbers<T> {
+pub(crate) struct Numbered<T> {
     known: FxHashMap<T, u32>,
     items: Vec<T>,
     /// For each item, the one that came after it the last time.
@@ -17,7 +27,7 @@ pub(crate) struct Numbers<T> {
     last: u32,
 }
 
-impl<T> Default for Numbers<T> {
+impl<T> Default for Numbered<T> {
     fn default() -> Self {
         Self {
             known: FxHashMap::default(),
@@ -28,7 +38,7 @@ impl<T> Default for Numbers<T> {
     }
 }
 
-impl<T: Copy + Eq + Hash> Numbers<T> {
+impl<T: Copy + Eq + Hash> Numbered<T> {
     /// Returns the number of an item, which is numbered if it is new.
     pub(crate) fn number(&mut self, item: T) -> u32 {
         let last = index(self.last);

@@ -5,7 +5,8 @@ use std::ops::Range;
 use callgrove_model::{ExecIdx, FuncId, LaneIdx, TimeNs};
 
 use super::call_kind::CallKind;
-use super::places::{PathIdx, index, number};
+use super::numbers::{index, number};
+use super::places::PathIdx;
 
 /// The way in which an operation can wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

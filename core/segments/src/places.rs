@@ -2,17 +2,7 @@
 
 use callgrove_model::{ExecIdx, Executions, FuncId};
 
-use super::numbers::Numbers;
-
-/// Returns a 32-bit number as an index.
-pub const fn index(number: u32) -> usize {
-    ExecIdx(number).index()
-}
-
-/// Returns an index as a 32-bit number; every list has fewer than 2^32 items.
-pub const fn number(index: usize) -> u32 {
-    ExecIdx::from_index(index).0
-}
+use super::numbers::{Numbered, index};
 
 /// A call path, numbered by [`Places`].
 pub type PathIdx = u32;
@@ -59,19 +49,19 @@ pub(crate) fn size_class(bytes: u64) -> SizeClass {
 #[derive(Debug)]
 pub struct Places {
     /// The function of each path and the path of its caller; the first path is the empty one.
-    paths: Numbers<(Option<FuncId>, PathIdx)>,
-    of_gaps: Numbers<GapPlace>,
+    paths: Numbered<(Option<FuncId>, PathIdx)>,
+    of_gaps: Numbered<GapPlace>,
     /// Number of calls of each path.
     num_calls: Vec<u32>,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        let mut paths = Numbers::default();
+        let mut paths = Numbered::default();
         paths.number((None, 0));
         Self {
             paths,
-            of_gaps: Numbers::default(),
+            of_gaps: Numbered::default(),
             num_calls: vec![0],
         }
     }

@@ -11,8 +11,9 @@ use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::device_waits::DeviceWaits;
 use super::gpu_streams::{IDLE_TIMER, StatedStreams, gpu_stream_lanes};
+use super::numbers::number;
 use super::operation::{Operation, OperationKind, OperationRef};
-use super::places::{GapPart, GapPlace, PathIdx, Places, SizeClass, number, size_class};
+use super::places::{GapPart, GapPlace, PathIdx, Places, SizeClass, size_class};
 use super::short_visits::ShortVisits;
 
 /// Minimum own work that is looked at by itself, and minimum excess of it: less comes from the clock or the machine.

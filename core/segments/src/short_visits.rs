@@ -3,7 +3,7 @@
 
 use callgrove_model::{DurationNs, LaneIdx};
 
-use super::places::index;
+use super::numbers::index;
 
 /// The durations of the short visits of all places, by place and lane.
 #[derive(Debug, Default)]

@@ -18,8 +18,9 @@ use callgrove_model::{DurationNs, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::numbers::{index, number};
 use super::operation::{Operation, OperationKind, OperationRef};
-use super::places::{GapPart, Places, index, number};
+use super::places::{GapPart, Places};
 use super::segments::{Gap, LaneSegments, MIN_WORK, Segments};
 use super::short_visits::ShortVisits;
 
