@@ -308,10 +308,13 @@ fn candidates(
             thousands(num)
         ),
     };
+    let varied = detection
+        .varied
+        .map_or_else(String::new, |it| format!(" {}.", it.sentence(forest.len())));
     Some(CandidateSection {
         function: analysis.root_name.clone(),
         note: format!(
-            "{} executions were judged. {listed_note}{explained}",
+            "{} executions were judged. {listed_note}{explained}{varied}",
             thousands(forest.len())
         ),
         lines: lines.collect(),

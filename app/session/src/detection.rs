@@ -32,6 +32,9 @@ impl Detection {
             p_values,
             causes,
             design,
+            varied,
+            is_odd: _,
+            is_by_label: _,
         } = tree_scores;
         let (mut sided, mut open_causes) = (abnormal.clone(), causes.clone());
         for ((is_abnormal, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
@@ -55,6 +58,7 @@ impl Detection {
             p_values,
             causes,
             design,
+            varied,
             order,
             place,
             change: None,
@@ -169,8 +173,6 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_judge::decision::ByDesign;
-
     use super::*;
 
     fn trees(indices: &[u32]) -> Vec<TreeIdx> {
@@ -183,7 +185,7 @@ mod tests {
             abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
             p_values: None,
             causes: vec![None; scores.len()],
-            design: ByDesign::default(),
+            ..TreeScores::default()
         }
     }
 

@@ -20,6 +20,7 @@ use callgrove_trees::wl::Siblings;
 use crate::model::ModelOrigin;
 use crate::root::median_duration;
 use crate::snapshot::{Analysis, Suggestion};
+use crate::varied_times::VariedTimes;
 
 /// Number of neighbours that are reported for a tree.
 const NUM_NEIGHBOURS: usize = 20;
@@ -181,6 +182,12 @@ pub struct TreeScores {
     pub causes: Vec<Option<Cause>>,
     /// The trees that are rare or long by design.
     pub design: ByDesign,
+    /// True for each tree that is called abnormal for its structure, whatever its time; shape `[n_trees]`.
+    pub is_odd: Vec<bool>,
+    /// True for each tree whose own label decided, or that labels of others made normal; shape `[n_trees]`.
+    pub is_by_label: Vec<bool>,
+    /// The trees that would be called abnormal for their times if these did not vary by design.
+    pub varied: Option<VariedTimes>,
 }
 
 /// The result of a saved model for a forest.
@@ -299,6 +306,9 @@ impl SavedModel {
             p_values: Some(found.p_values),
             causes: found.causes,
             design: found.design,
+            is_odd: found.is_odd,
+            is_by_label: found.is_by_label,
+            varied: None,
         };
         Ok(ModelJudgement {
             tree_scores,
@@ -372,6 +382,9 @@ impl Learned {
             p_values: self.embedding.p_values(),
             causes: causes(detector.abnormal(), labels, self.embedding.write_shares()),
             design: self.embedding.evidence().design.clone(),
+            is_odd: self.embedding.evidence().is_odd(),
+            is_by_label: detector.is_by_label(&self.embedding),
+            varied: None,
         };
         Ok(Trial {
             detector,

@@ -37,7 +37,9 @@ mod session;
 mod session_file;
 mod snapshot;
 mod table;
+mod tree_delays;
 mod tree_map;
+mod varied_times;
 mod viewer;
 
 pub use callgrove_edits::{
@@ -89,5 +91,7 @@ pub use snapshot::{
     ViewersSnapshot, Work,
 };
 pub use table::{Reasons, TreeRow, listed_rows, tree_rows};
+pub use tree_delays::TreeDelays;
 pub use tree_map::{MapMethod, TreeMap};
+pub use varied_times::VariedTimes;
 pub use viewer::{Presence, PresentViewer, ViewerId, guest_name};

@@ -19,12 +19,12 @@ use super::lane_delays::LaneDelays;
 use super::outcome::{
     CauseKind, DelayCause, DelayRole, Incident, Incidents, RootCause, Waits, period,
 };
-use super::release::{Partners, releases};
+use super::release::{Dependences, Partners};
 use super::replay::{ChargedWait, Replayed, replay};
 use super::stall;
 use super::unentered::Hangs;
 use super::usual::ExcessSource;
-use super::wait_states::{call_path, collectives, wait_states};
+use super::wait_states::{call_path, collectives, is_timed, wait_states};
 
 /// Confidence of a cause by design, which shows in many waits: an assumption, not measured.
 const DESIGNED_PERCENT: u8 = 95;
@@ -92,9 +92,10 @@ impl Causes {
             Meetings::find(trace, &clocks, &segments)
         };
         progress.at(0.3)?;
-        let mut released = releases(&segments, &partners, &meetings);
+        let dependences = Dependences::new(&segments, &partners, &meetings);
+        let mut released = dependences.releases();
         progress.at(0.4)?;
-        let mut replayed = replay(&segments, &partners, &meetings, &released, source);
+        let mut replayed = replay(&segments, &partners, &dependences, &released, source);
         progress.at(0.8)?;
         let Replayed { waits, roots, .. } = &mut replayed;
         stall::resolve(&segments, &partners, &clocks, waits, roots);
@@ -198,6 +199,21 @@ impl Causes {
             waited: by.amount,
             hops: hops.unwrap_or_default(),
         }
+    }
+
+    /// Returns how much longer a lane took in a time range because of named delays: those of incidents that neither are
+    /// by design nor have an unknown cause, nor are the tracer's.
+    pub fn named_delay(&self, lane: LaneIdx, time: Range<TimeNs>) -> DurationNs {
+        let common = |time| self.clocks.common(lane, time);
+        let time = common(time.start)..common(time.end);
+        let is_named = |root: usize| {
+            let incident = self.incident_of(root);
+            let kind = incident.map(|it| self.incidents.all()[it].kind);
+            kind.is_some_and(CauseKind::names_a_fault)
+        };
+        let delays = self.delays.amounts(lane, &time).into_iter();
+        let named = delays.filter(|((root, _), _)| root.is_some_and(is_named));
+        named.map(|(_, amount)| amount).sum()
     }
 
     /// Returns the roots of delays, ordered by the delay that they caused, largest first.
@@ -438,20 +454,6 @@ impl Found<'_> {
         }
         .with_sorted_members(self.trace)
     }
-}
-
-/// Returns whether any call begins after its caller, or no call is within another.
-fn is_timed(trace: &Trace) -> bool {
-    let begin_later = trace.lanes.iter().flat_map(|lane| {
-        let executions = &lane.executions;
-        let entry = |it: ExecIdx| executions.entry[it.index()];
-        let callers = executions.parent.iter().enumerate();
-        callers.filter_map(move |(row, caller)| {
-            caller.map(|it| entry(it.into()) < entry(ExecIdx::from_index(row)))
-        })
-    });
-    let mut begin_later = begin_later.peekable();
-    begin_later.peek().is_none() || begin_later.any(|it| it)
 }
 
 /// Returns the start of a root on the common clock.

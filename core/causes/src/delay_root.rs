@@ -58,6 +58,8 @@ pub(super) struct DelayRoot {
     pub(super) is_written: bool,
     /// True if it is at places that its lane visits so rarely that their usual duration is that of other lanes.
     pub(super) is_set_up: bool,
+    /// True if all of it is own work that varies by design where it is done.
+    pub(super) is_by_design: bool,
     /// Total time that others waited because of it.
     pub(super) cost: DurationNs,
     /// That time by rank, an index into the processes.
@@ -107,6 +109,7 @@ impl DelayRoot {
             operation: None,
             is_written: false,
             is_set_up: false,
+            is_by_design: false,
             cost: DurationNs::ZERO,
             victims: BTreeMap::new(),
             last_wait_end: end,

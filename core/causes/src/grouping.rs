@@ -188,7 +188,9 @@ impl Sorted {
         if is_aside || (root.is_set_up && root.cost == DurationNs::ZERO) {
             return;
         }
-        if compared.is_of_host && background.is_exceeded(root.amount) {
+        if root.is_by_design {
+            self.noise.push(it);
+        } else if compared.is_of_host && background.is_exceeded(root.amount) {
             self.of_hosts.push(it);
         } else if background.is_exceeded(compared.own) {
             root.max_percent = background.percent(compared);
@@ -279,10 +281,10 @@ impl Grouping<'_> {
             })
             .collect();
         usual.sort_unstable();
-        usual
-            .get(usual.len() / FEW_RANKS)
-            .copied()
-            .unwrap_or_default()
+        // One rank cannot show what all have.
+        let is_one = usual.len() < 2;
+        let of_most = usual.get(usual.len() / FEW_RANKS).copied();
+        of_most.filter(|_| !is_one).unwrap_or_default()
     }
 
     /// Returns the waits for unknown ranks that one rank has often, unless they are far longer than usual, ascending: how

@@ -20,7 +20,7 @@ const MIN_DELAY: DurationNs = DurationNs::from_us(200);
 const MAX_HOPS: usize = 64;
 
 /// A root, and whether it is the lane's own.
-type DelayKey = (Option<usize>, bool);
+pub(super) type DelayKey = (Option<usize>, bool);
 
 /// A wait for another lane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -148,9 +148,12 @@ impl LaneDelays {
             .filter(move |it| it.end > start)
     }
 
-    /// Returns the largest delay of a lane within a time range: its own delays are summed, and so are those by
-    /// others.
-    pub(super) fn largest_delay(&self, lane: LaneIdx, time: &Range<TimeNs>) -> LargestDelay {
+    /// Returns the delays of a lane within a time range by root, and whether the root is the lane's own.
+    pub(super) fn amounts(
+        &self,
+        lane: LaneIdx,
+        time: &Range<TimeNs>,
+    ) -> BTreeMap<DelayKey, DurationNs> {
         let mut amounts: BTreeMap<DelayKey, DurationNs> = BTreeMap::new();
         for it in self.within(lane, time) {
             let overlap = it.end.min(time.end).since(it.start.max(time.start));
@@ -164,6 +167,13 @@ impl LaneDelays {
             };
             *amounts.entry((it.root, it.is_own)).or_default() += part;
         }
+        amounts
+    }
+
+    /// Returns the largest delay of a lane within a time range: its own delays are summed, and so are those by
+    /// others.
+    pub(super) fn largest_delay(&self, lane: LaneIdx, time: &Range<TimeNs>) -> LargestDelay {
+        let amounts = self.amounts(lane, time);
         let sum = |of: &dyn Fn(&DelayKey) -> bool| -> DurationNs {
             let chosen = amounts.iter().filter(|it| of(it.0));
             chosen.map(|it| *it.1).sum()

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | finds the release of each operation, and so its wait | `release` |
 //! | finds the usual duration at each place, and the excesses over it | `usual`, `work_excesses` |
+//! | finds places where work varies by much, by design | `place_tail` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
@@ -61,8 +62,10 @@ mod grouping;
 mod lane_delays;
 mod late_network;
 mod outcome;
+mod place_tail;
 mod release;
 mod replay;
+mod replay_order;
 mod stall;
 mod unentered;
 mod usual;

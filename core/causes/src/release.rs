@@ -8,7 +8,8 @@ use callgrove_segments::{
 
 use super::outcome::WaitKind;
 
-/// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet.
+/// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet. A shorter send did
+/// not wait for its receiver.
 pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
 
 /// The state of the peer that matters.
@@ -188,45 +189,6 @@ impl<'a> Partners<'a> {
     }
 }
 
-/// Returns the release of every operation, by lane and operation. Cost: linear in operations and messages, and in the
-/// members of meetings.
-pub(super) fn releases(
-    segments: &Segments,
-    partners: &Partners<'_>,
-    meetings: &Meetings,
-) -> Vec<Vec<Released>> {
-    let last_entries: Vec<_> = meetings
-        .all
-        .iter()
-        .map(|meeting| {
-            let mut entries: Vec<_> = meeting
-                .operations
-                .iter()
-                .map(|it| (segments.operation(*it).start, *it))
-                .collect();
-            entries.sort_unstable();
-            entries
-        })
-        .collect();
-    let streams = streams_by_process(segments);
-    let find = Find {
-        segments,
-        partners,
-        meetings,
-        last_entries,
-        streams,
-    };
-    let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
-    lanes
-        .map(|lane| {
-            let operations = segments.lane(lane).operations.iter().enumerate();
-            operations
-                .map(|(at, it)| find.released(OperationRef::new(lane, at), it))
-                .collect()
-        })
-        .collect()
-}
-
 /// Returns the GPU streams of each rank.
 fn streams_by_process(segments: &Segments) -> Vec<Vec<LaneIdx>> {
     let mut streams = vec![Vec::new(); segments.processes.len()];
@@ -238,16 +200,62 @@ fn streams_by_process(segments: &Segments) -> Vec<Vec<LaneIdx>> {
     streams
 }
 
-struct Find<'a> {
+/// What operations depend on: messages, the members of their meeting, other lanes of their rank.
+pub(super) struct Dependences<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
-    meetings: &'a Meetings,
+    pub(super) meetings: &'a Meetings,
     /// For each meeting, its members by entry.
-    last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
+    entries: Vec<Vec<(TimeNs, OperationRef)>>,
     streams: Vec<Vec<LaneIdx>>,
 }
 
-impl Find<'_> {
+impl<'a> Dependences<'a> {
+    /// Sorts the members of meetings. Cost: O(n log n) in the members of each.
+    pub(super) fn new(
+        segments: &'a Segments,
+        partners: &'a Partners<'a>,
+        meetings: &'a Meetings,
+    ) -> Self {
+        let by_entry = meetings.all.iter().map(|meeting| {
+            let members = meeting.operations.iter();
+            let mut entries: Vec<_> = members
+                .map(|it| (segments.operation(*it).start, *it))
+                .collect();
+            entries.sort_unstable();
+            entries
+        });
+        Self {
+            segments,
+            partners,
+            meetings,
+            entries: by_entry.collect(),
+            streams: streams_by_process(segments),
+        }
+    }
+
+    /// Returns the release of every operation, by lane and operation. Cost: linear in operations and messages.
+    pub(super) fn releases(&self) -> Vec<Vec<Released>> {
+        let lanes = (0..self.segments.lanes.len()).map(LaneIdx::from_index);
+        lanes
+            .map(|lane| {
+                let operations = self.segments.lane(lane).operations.iter().enumerate();
+                operations
+                    .map(|(at, it)| self.released(OperationRef::new(lane, at), it))
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Returns the number of the meeting of an operation and its members that entered before its end, by entry.
+    pub(super) fn entered(&self, it: OperationRef) -> Option<(usize, &[(TimeNs, OperationRef)])> {
+        let number = index(self.meetings.number(it)?);
+        let end = self.segments.operation(it).end;
+        let entries = &self.entries[number];
+        let num_entered = entries.partition_point(|entry| entry.0 <= end + TIE);
+        Some((number, &entries[..num_entered]))
+    }
+
     fn released(&self, it: OperationRef, operation: &Operation) -> Released {
         let mut last: Option<Release> = None;
         self.each_cause(it, operation, |cause| {
@@ -260,7 +268,13 @@ impl Find<'_> {
         Released { by: last }
     }
 
-    fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
+    /// Calls `each` with all events that an operation depends on; of the members of a meeting only with the last one.
+    pub(super) fn each_cause(
+        &self,
+        it: OperationRef,
+        operation: &Operation,
+        mut each: impl FnMut(Release),
+    ) {
         match operation.kind {
             OperationKind::Idle => self.of_idle(it, operation, &mut each),
             OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
@@ -272,7 +286,7 @@ impl Find<'_> {
                 };
                 each(Release::now(peer, operation.end, kind));
             }
-            OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
+            OperationKind::Call(_) => self.of_meeting(it, &mut each),
         }
         self.of_messages(it, operation, &mut each);
     }
@@ -334,14 +348,8 @@ impl Find<'_> {
         }
     }
 
-    fn of_meeting(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
-        let Some(number) = self.meetings.number(it) else {
-            return;
-        };
-        let number = index(number);
-        let entries = &self.last_entries[number];
-        let come = entries.partition_point(|entry| entry.0 <= operation.end + TIE);
-        let Some(&(time, last)) = come.checked_sub(1).map(|last| &entries[last]) else {
+    fn of_meeting(&self, it: OperationRef, each: &mut impl FnMut(Release)) {
+        let Some((number, &[.., (time, last)])) = self.entered(it) else {
             return;
         };
         if last != it {
@@ -373,6 +381,8 @@ impl Find<'_> {
                 if other.end > stamp + STILL_SENDING && other.end <= end && other.end > start {
                     each(after(WaitKind::LateSender));
                 }
+            } else if end <= start + STILL_SENDING {
+                // It did not wait: that its receiver came meanwhile is chance.
             } else if start < other.start && other.start <= end {
                 each(before(other.start, WaitKind::LateReceiver));
             } else if other.start <= start && start < other.end && other.end <= end {

@@ -2,13 +2,11 @@
 //!
 //! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: a lane
 //! that waits takes over the lag of its peer, less the slack; a lane that does not wait keeps its own. A wait is
-//! attributed to the delays by which the peer was further behind. This combines both replays of Böhme et al. (ICPP
-//! 2010; TOPC 2016, sections 4 and 5), with the usual duration instead of the peer's, and the slack by which idle waves
-//! decay (Afzal, Hager, Wellein, IEEE Cluster 2019).
+//! attributed to the delays by which the peer was further behind than all else that the operation depends on. This
+//! combines both replays of Böhme et al. (ICPP 2010; TOPC 2016), with the usual duration instead of the peer's, and the
+//! slack by which idle waves decay (Afzal, Hager, Wellein, IEEE Cluster 2019).
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use callgrove_model::{CommKind, DurationNs, ExecIdx, LaneIdx, TimeNs};
@@ -20,7 +18,8 @@ use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{
     Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
-use super::release::{Partners, PeerState, Release, Released};
+use super::release::{Dependences, Partners, PeerState, Release, Released};
+use super::replay_order::{OperationExcesses, by_end};
 use super::usual::{ExcessSource, MIN_WAIT, PlaceExcess};
 use super::work_excesses::{LaneExcess, work_excesses};
 
@@ -55,7 +54,7 @@ pub(super) struct Replayed {
 pub(super) fn replay(
     segments: &Segments,
     partners: &Partners<'_>,
-    meetings: &Meetings,
+    dependences: &Dependences<'_>,
     released: &[Vec<Released>],
     source: ExcessSource<'_>,
 ) -> Replayed {
@@ -71,7 +70,9 @@ pub(super) fn replay(
     let mut replay = Replay {
         segments,
         partners,
-        meetings,
+        meetings: dependences.meetings,
+        dependences,
+        without_excesses: Vec::new(),
         released,
         work,
         rests: excesses(Released::rest),
@@ -95,57 +96,14 @@ pub(super) fn replay(
     replay.found
 }
 
-/// Returns all operations by their end. A wait for another thread ends with the operation that it waits for, which comes
-/// before it. Cost: O(log n) in lanes for each.
-fn by_end(segments: &Segments) -> impl Iterator<Item = OperationRef> {
-    let entry = |lane: LaneIdx, at: usize| {
-        let operation = segments.lane(lane).operations.get(at)?;
-        let is_thread = matches!(operation.kind, OperationKind::Thread(_));
-        let it = OperationRef::new(lane, at);
-        Some(Reverse((operation.end, is_thread, operation.start, it)))
-    };
-    let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
-    let mut next: BinaryHeap<_> = lanes.filter_map(|lane| entry(lane, 0)).collect();
-    std::iter::from_fn(move || {
-        let mut first = next.peek_mut()?;
-        let Reverse((.., it)) = *first;
-        match entry(it.lane, it.at() + 1) {
-            Some(after) => *first = after,
-            None => drop(PeekMut::pop(first)),
-        }
-        Some(it)
-    })
-}
-
-/// The excesses of operations, which are looked up in the order of each lane.
-struct OperationExcesses {
-    /// By lane, then time.
-    all: Vec<(OperationRef, PlaceExcess)>,
-    /// For each lane, the first that is not before the last one that was looked up.
-    next: Vec<usize>,
-}
-
-impl OperationExcesses {
-    fn new(all: Vec<(OperationRef, PlaceExcess)>, num_lanes: usize) -> Self {
-        let lanes = (0..num_lanes).map(LaneIdx::from_index);
-        let first = |lane| all.partition_point(|it| it.0.lane < lane);
-        let next = lanes.map(first).collect();
-        Self { all, next }
-    }
-
-    fn of(&mut self, it: OperationRef) -> Option<PlaceExcess> {
-        let next = &mut self.next[it.lane.index()];
-        let before = self.all[*next..].iter().take_while(|known| known.0 < it);
-        *next += before.count();
-        let (known, excess) = self.all.get(*next)?;
-        (*known == it).then_some(*excess)
-    }
-}
-
 struct Replay<'a> {
     segments: &'a Segments,
     partners: &'a Partners<'a>,
     meetings: &'a Meetings,
+    dependences: &'a Dependences<'a>,
+    /// For each meeting, the number of members that had entered, and the latest of their entries without the excesses;
+    /// as far as they were asked for.
+    without_excesses: Vec<(usize, Option<TimeNs>)>,
     released: &'a [Vec<Released>],
     work: Vec<Vec<LaneExcess>>,
     rests: OperationExcesses,
@@ -185,18 +143,33 @@ impl Replay<'_> {
             let (own, other) = (total(&lag), total(&theirs));
             let virtual_entry = operation.start + DurationNs(-own.0);
             let virtual_release = by.time + DurationNs(-other.0);
-            let virtual_end = virtual_entry.max(virtual_release);
+            let mut virtual_end = virtual_entry.max(virtual_release);
+            if own.max(other) > DurationNs::ZERO && !self.is_excerpt {
+                virtual_end = virtual_end.max(self.other_end(it, operation).unwrap_or(virtual_end));
+            }
             if self.is_excerpt && self.is_unexplained(it, &by, wait, other - own) {
                 self.add_unreported(operation, released, &by, &mut theirs);
             }
             if wait > DurationNs::ZERO {
-                self.charge(it, operation, &lag, &theirs, wait);
+                let further = if self.is_excerpt {
+                    total(&theirs) - own
+                } else {
+                    by.time.since(virtual_end) - own
+                };
+                self.charge(it, operation, (&lag, &theirs), (wait, further));
                 lag = theirs;
                 subtract_slack(&mut lag, virtual_end.since(virtual_release));
             } else {
-                let left = operation.start.since(virtual_end).0.max(0);
-                subtract_slack(&mut lag, own - DurationNs(left));
+                let left = operation.start.since(virtual_end);
+                subtract_slack(&mut lag, own - left.max(DurationNs::ZERO));
                 like = entered;
+            }
+        } else if !lag.is_empty() && !self.is_excerpt {
+            keep_alive(&mut lag, operation.start, &self.found.roots);
+            let own = total(&lag);
+            if let Some(virtual_end) = self.other_end(it, operation) {
+                let left = operation.start.since(virtual_end);
+                subtract_slack(&mut lag, own - left.clamp(DurationNs::ZERO, own));
             }
         }
         if let Some(excess) = self.rests.of(it) {
@@ -255,19 +228,52 @@ impl Replay<'_> {
         add(theirs, index, root.amount, roots);
     }
 
-    /// Attributes a wait to the delays by which the peer was further behind.
+    /// Returns when an operation would be released without the excesses, by whatever it depends on: the last one to enter
+    /// a collective would have waited for the second-last. `None` if it depends on nothing.
+    fn other_end(&mut self, it: OperationRef, operation: &Operation) -> Option<TimeNs> {
+        let at = self.released[it.lane.index()][it.at()].at(operation);
+        let dependences = self.dependences;
+        let of_meeting = dependences.entered(it).and_then(|(number, entered)| {
+            if number >= self.without_excesses.len() {
+                self.without_excesses.resize(number + 1, (0, None));
+            }
+            if self.without_excesses[number].0 != entered.len() {
+                let entries = entered.iter().map(|&(time, member)| {
+                    let lag = self.entered(member);
+                    time + DurationNs(-self.alive(lag, at).0)
+                });
+                self.without_excesses[number] = (entered.len(), entries.max());
+            }
+            self.without_excesses[number].1
+        });
+        let mut causes = Vec::new();
+        dependences.each_cause(it, operation, |cause| causes.push(cause));
+        let others = causes.into_iter().map(|cause| {
+            let lag = self.lag_of(&cause);
+            cause.time + DurationNs(-self.alive(lag, at).0)
+        });
+        others.max().max(of_meeting)
+    }
+
+    /// Returns the sum of the delays of a lag that can make others wait at a time.
+    fn alive(&self, lag: LagId, at: TimeNs) -> DurationNs {
+        let mut lag = self.lags.get(lag).to_vec();
+        keep_alive(&mut lag, at, &self.found.roots);
+        total(&lag)
+    }
+
+    /// Attributes a wait to the delays by which the peer was further behind: `further` beyond what else would have
+    /// released it.
     fn charge(
         &mut self,
         it: OperationRef,
         operation: &Operation,
-        own: &Lag,
-        theirs: &Lag,
-        wait: DurationNs,
+        (own, theirs): (&Lag, &Lag),
+        (wait, further): (DurationNs, DurationNs),
     ) {
         if operation.kind == OperationKind::Idle {
             return;
         }
-        let further = total(theirs) - total(own);
         let amount = wait.min(further);
         if amount <= MIN_WAIT {
             if wait > MIN_WAIT {
@@ -290,7 +296,7 @@ impl Replay<'_> {
         });
         let more: Vec<(RootIdx, DurationNs)> = more.collect();
         let whole: DurationNs = more.iter().map(|it| it.1).sum();
-        let largest = more.iter().max_by_key(|it| (it.1, std::cmp::Reverse(it.0)));
+        let largest = more.iter().max_by_key(|it| (it.1, Reverse(it.0)));
         let Some(&(largest, _)) = largest else {
             return;
         };

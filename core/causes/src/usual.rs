@@ -8,11 +8,12 @@
 
 use std::collections::BTreeSet;
 
-use callgrove_model::{DurationNs, ExecRef, LaneIdx};
+use callgrove_model::{DurationNs, ExecRef, LaneIdx, Real};
 use callgrove_segments::{
     Gap, MIN_WORK, Operation, OperationKind, OperationRef, Segments, ShortVisits,
 };
 
+use super::place_tail::{LaneExcesses, PlaceTail};
 use super::release::Released;
 
 /// Minimum excess of calls and waits.
@@ -65,6 +66,8 @@ pub(super) struct PlaceExcess {
     pub(super) amount: DurationNs,
     /// True if the lane visits the place so rarely that the usual duration is that of other lanes.
     pub(super) is_set_up: bool,
+    /// True if the place has such visits by design ([`PlaceTail`]).
+    pub(super) is_by_design: bool,
 }
 
 /// The source of excesses.
@@ -226,6 +229,7 @@ impl PlaceExcess {
             usual: DurationNs::ZERO,
             amount,
             is_set_up: false,
+            is_by_design: false,
         }
     }
 }
@@ -318,6 +322,16 @@ impl OfLane<'_> {
         short.chain(long.map(|it| it.duration.0))
     }
 
+    /// Returns its excesses over the usual duration, of which those of `least_ns` and more are unusual.
+    fn excesses(&self, usual: &Centre, least_ns: i64) -> LaneExcesses {
+        let long = self.long.iter().filter(|it| !it.is_left_out);
+        LaneExcesses {
+            num_visits: self.num_usable(),
+            long_ns: long.map(|it| it.duration.0 - usual.median_ns).collect(),
+            least_ns,
+        }
+    }
+
     fn num_usable(&self) -> usize {
         let long = self.long.iter().filter(|it| !it.is_left_out);
         self.short_ns.len() + long.count()
@@ -366,15 +380,23 @@ fn judge_place(
     let own: Vec<Centre> = centres.iter().copied().flatten().collect();
     let is_compared = own.len() >= COMPARED_LANES;
     let others = if is_compared { middle(&own) } else { pooled };
-    for (lane, centre) in lanes.iter().zip(centres) {
-        let usual = match centre {
-            Some(centre) if is_compared => among(centre, others),
-            Some(centre) => centre,
-            None => pooled,
-        };
-        let is_set_up = lane.num_usable() <= SET_UP_VISITS;
+    let usual = centres.into_iter().map(|centre| match centre {
+        Some(centre) if is_compared => among(centre, others),
+        Some(centre) => centre,
+        None => pooled,
+    });
+    let usual: Vec<Centre> = usual.collect();
+    let least_of = |usual: &Centre| {
         let spread_ns = usual.spread_ns.max(usual.least());
-        let mut least_ns = spread_ns.saturating_mul(DEVIATIONS).max(floor.0);
+        spread_ns.saturating_mul(DEVIATIONS).max(floor.0)
+    };
+    let by_lane = lanes.iter().zip(&usual).filter(|_| is_compared);
+    let excesses = by_lane.map(|(lane, usual)| lane.excesses(usual, least_of(usual)));
+    let tail = PlaceTail::of(excesses.collect());
+    let by_design_ns = tail.map_or(0.0, |tail| tail.bound_ns());
+    for (lane, usual) in lanes.iter().zip(usual) {
+        let is_set_up = lane.num_usable() <= SET_UP_VISITS;
+        let mut least_ns = least_of(&usual);
         if is_set_up {
             least_ns = least_ns.max(usual.median_ns);
         }
@@ -385,6 +407,7 @@ fn judge_place(
                 usual: DurationNs(usual.median_ns),
                 amount,
                 is_set_up,
+                is_by_design: amount.0.real() <= by_design_ns,
             })
         }));
     }

@@ -153,3 +153,17 @@ pub(super) fn call_path(trace: &Trace, call: ExecRef) -> Vec<FuncId> {
     path.reverse();
     path
 }
+
+/// Returns whether any call begins after its caller, or no call is within another.
+pub(super) fn is_timed(trace: &Trace) -> bool {
+    let begin_later = trace.lanes.iter().flat_map(|lane| {
+        let executions = &lane.executions;
+        let entry = |it: ExecIdx| executions.entry[it.index()];
+        let callers = executions.parent.iter().enumerate();
+        callers.filter_map(move |(row, caller)| {
+            caller.map(|it| entry(it.into()) < entry(ExecIdx::from_index(row)))
+        })
+    });
+    let mut begin_later = begin_later.peekable();
+    begin_later.peek().is_none() || begin_later.any(|it| it)
+}

@@ -42,9 +42,7 @@ pub(super) fn work_excesses(
             let operations_before = index(gap.operations_before);
             let goes_on = last.filter(|last| {
                 let known = &roots[last.root.index()];
-                // Adjacent gaps of an excerpt may be distant in the run.
-                let is_next = operations_before == last.operations_before && !source.is_excerpt();
-                let is_close = is_next || gap.start.since(known.end) < JOINED;
+                let is_close = gap.start.since(known.end) < JOINED;
                 is_close && !gap.is_written && !known.is_written
             });
             let root = goes_on.map_or_else(
@@ -52,7 +50,7 @@ pub(super) fn work_excesses(
                     let lane = LaneIdx::from_index(lane_at);
                     let mut root = DelayRoot::new(lane, gap.call, gap.start, gap.end);
                     root.is_written = gap.is_written;
-                    root.is_set_up = true;
+                    (root.is_set_up, root.is_by_design) = (true, true);
                     roots.push(root);
                     RootIdx::from_index(roots.len() - 1)
                 },
@@ -61,6 +59,7 @@ pub(super) fn work_excesses(
             let path = segments.places.path_of(gap.place);
             roots[root.index()].extend(path, gap.call, gap.end, it.usual, it.amount);
             roots[root.index()].is_set_up &= it.is_set_up;
+            roots[root.index()].is_by_design &= it.is_by_design;
             let excess = LaneExcess {
                 operations_before,
                 end: gap.end,

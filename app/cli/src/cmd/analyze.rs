@@ -12,7 +12,7 @@ use callgrove_pipeline::read_tree_model;
 use callgrove_query::RunCauses;
 use callgrove_session::{
     Cause, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, SavedModel, TreeScores, analyze, design_text, tree_rows,
+    ModelSettings, SavedModel, TreeDelays, TreeScores, analyze, design_text, tree_rows,
 };
 use callgrove_tables::TreeTable;
 
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         &mut clock,
     )?;
     let labels = check_labels(&labels, &forest);
-    let (judged, model) = if let Some((path, model)) = model {
+    let (mut judged, model) = if let Some((path, model)) = model {
         let judged = judge(&model, &forest, args)
             .with_context(|| format!("cannot use the model {}", path.display()))?;
         (judged, Some(model))
@@ -83,18 +83,14 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
             forest.unit().of_kind("executions", "trees"),
         ));
     }
+    let causes = apply_delays(&forest, &mut judged, &mut clock)?;
     let detection = Detection::new(judged, None);
     let is_explained = args.explain || !destination.is_text();
     let explainer = is_explained
         .then(|| explainer(model.as_ref(), &forest, &detection, &labels))
         .transpose()?;
     clock.lap("explain");
-    // The trees of a file have no messages, and belong to no run.
-    let is_of_run = !forest.trace().is_forest;
-    let causes = is_of_run
-        .then(|| find(forest.trace(), &mut clock))
-        .transpose()?;
-    let trends = (is_of_run && destination.is_text())
+    let trends = (causes.is_some() && destination.is_text())
         .then(|| trends::find(forest.trace(), &mut clock))
         .transpose()?;
     destination.write(|out| {
@@ -102,6 +98,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         print(args, &forest, &detection, &labels, explained, out)?;
         if destination.is_text() {
             print_explained(out, &detection)?;
+            print_varied(out, &forest, &detection)?;
             print_by_design(out, &forest, &detection)?;
         }
         match &trends {
@@ -111,6 +108,21 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     })?;
     clock.lap("print");
     Ok(Exit::after(&forest.trace().warnings))
+}
+
+/// Finds the causes of delays, and applies them to what a model says of the forest. The trees of a file have no messages, and
+/// belong to no run.
+fn apply_delays(
+    forest: &Forest,
+    judged: &mut TreeScores,
+    clock: &mut Clock,
+) -> Result<Option<RunCauses>> {
+    if forest.trace().is_forest {
+        return Ok(None);
+    }
+    let causes = find(forest.trace(), clock)?;
+    TreeDelays::new(&causes, forest).apply(judged);
+    Ok(Some(causes))
 }
 
 /// Learns from a forest and its labels, and saves the model if requested.
@@ -263,6 +275,18 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
         Cause::TraceWrite.name(),
         thousands(detection.num_abnormal),
     )
+}
+
+/// Prints which executions are not called abnormal because times vary by design.
+fn print_varied(
+    out: &mut dyn Write,
+    forest: &Forest,
+    detection: &Detection,
+) -> std::io::Result<()> {
+    match detection.varied {
+        Some(varied) => writeln!(out, "\n{}", varied.sentence(forest.len())),
+        None => Ok(()),
+    }
 }
 
 /// Prints the number of executions that are rare or long by design, by class.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace, TreeIdx};
 use callgrove_query::{Incident, RunCauses, TreeCauses, open_calls_sentence};
-use callgrove_session::{Detection, LearnSettings, analyze, grow_forest};
+use callgrove_session::{Detection, LearnSettings, TreeDelays, analyze, grow_forest};
 use callgrove_tables::{CauseTable, IncidentTable};
 
 use super::forest::{forest_of, trace_of};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     let trees = if args.all {
         (0..forest.len()).map(TreeIdx::from_index).collect()
     } else {
-        abnormal(&forest, root, args.seed, &mut clock)?
+        abnormal(&forest, root, &causes, args.seed, &mut clock)?
     };
     let limit = args.listing.limit.unwrap_or(usize::MAX);
     let rows = trees.into_iter().map(|tree| causes.row(&forest, tree));
@@ -90,10 +90,11 @@ pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
     Ok(causes)
 }
 
-/// Judges the executions of a forest, without labels.
+/// Judges the executions of a forest of a run with these causes, without labels.
 pub(super) fn detect(
     forest: &Forest,
     root: String,
+    causes: &RunCauses,
     seed: u64,
     clock: &mut Clock,
 ) -> Result<Detection> {
@@ -102,14 +103,21 @@ pub(super) fn detect(
         analyze(forest.clone(), root, &settings, progress)
     })?;
     let no_labels = vec![None; forest.len()];
-    let judged = with_progress("Training", |progress| learned.train(&no_labels, progress))?;
+    let mut judged = with_progress("Training", |progress| learned.train(&no_labels, progress))?;
+    TreeDelays::new(causes, forest).apply(&mut judged);
     clock.lap("learn");
     Ok(Detection::new(judged, None))
 }
 
 /// Returns the abnormal executions, the most abnormal first. Those that a trace write explains come last.
-fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
-    let detection = detect(forest, root, seed, clock)?;
+fn abnormal(
+    forest: &Forest,
+    root: String,
+    causes: &RunCauses,
+    seed: u64,
+    clock: &mut Clock,
+) -> Result<Vec<TreeIdx>> {
+    let detection = detect(forest, root, causes, seed, clock)?;
     let is_listed = |tree: &TreeIdx| detection.is_unusual(*tree);
     Ok(detection.order.iter().copied().filter(is_listed).collect())
 }

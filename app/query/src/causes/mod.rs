@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use callgrove_causes::{Causes, Waits};
 use callgrove_model::{
-    Cancelled, ExecRef, Forest, FunctionName, LaneIdx, Progress, TimeNs, Trace, TreeIdx,
+    Cancelled, DurationNs, ExecRef, Forest, FunctionName, LaneIdx, Progress, TimeNs, Trace, TreeIdx,
 };
 
 pub use callgrove_causes::{
@@ -100,6 +100,14 @@ impl RunCauses {
     pub fn of_tree(&self, forest: &Forest, tree: TreeIdx) -> DelayCause {
         let (calls, lane) = (forest.tree(tree), forest.trees()[tree.index()].root.lane);
         self.of_time(lane, calls.entry()[0]..calls.exit())
+    }
+
+    /// Returns how much longer a tree of a forest of the same trace took because of named delays
+    /// ([`Causes::named_delay`]).
+    pub fn named_delay(&self, forest: &Forest, tree: TreeIdx) -> DurationNs {
+        let (calls, lane) = (forest.tree(tree), forest.trees()[tree.index()].root.lane);
+        self.causes
+            .named_delay(lane, calls.entry()[0]..calls.exit())
     }
 
     /// Returns the incident that a root belongs to. `root` is an index into [`RunCauses::roots`].

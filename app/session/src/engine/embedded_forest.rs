@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_edits::{ModelInputs, ModelSettings};
 use callgrove_judge::active::{Doubt, QueryStrategy};
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
-use callgrove_query::TreeCauses;
+use callgrove_query::{RunCauses, TreeCauses};
 use callgrove_trees::explain::CallPaths;
 
 use super::error::CommandError;
@@ -18,6 +18,7 @@ use crate::map_computation::MapComputation;
 use crate::question::TrainingQuestion;
 use crate::root::grow_forest;
 use crate::snapshot::{Analysis, Detection, Explanation};
+use crate::tree_delays::TreeDelays;
 use crate::tree_map::{MapMethod, TreeMap};
 
 /// Largest number of trees in the labelling queue. Each training makes a new queue.
@@ -28,6 +29,8 @@ pub(super) struct EmbeddedForest {
     analysis: Arc<Analysis>,
     learned: Learned,
     scored: Option<ScoredForest>,
+    /// The named delays of the trees, once the causes of the run are known.
+    delays: Option<TreeDelays>,
     /// Computed when the first tree is explained.
     paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
@@ -38,6 +41,8 @@ pub(super) struct EmbeddedForest {
 /// The newest scores and their inputs.
 struct ScoredForest {
     inputs: ModelInputs,
+    /// The scores of the model alone.
+    of_model: TreeScores,
     detection: Arc<Detection>,
     /// Computed when the first tree is explained with these scores.
     explainer: OnceCell<Explainer>,
@@ -63,6 +68,7 @@ impl EmbeddedForest {
             analysis: Arc::new(analysis),
             learned,
             scored: None,
+            delays: None,
             paths: OnceCell::new(),
             forming: None,
             waiting_trial: None,
@@ -90,7 +96,7 @@ impl EmbeddedForest {
     pub(super) fn model_name(&self) -> Option<String> {
         let scored = self.scored.as_ref()?;
         let own = || {
-            let scores = scored.detection.scores.iter();
+            let scores = scored.of_model.scores.iter();
             let bits: Vec<u8> = scores
                 .flat_map(|score| score.to_bits().to_le_bytes())
                 .collect();
@@ -141,7 +147,8 @@ impl EmbeddedForest {
         let trial = self.learned.try_labels(&inputs.labels, progress)?;
         let shown = self.scored.as_ref();
         let shown = shown.map(|shown| (&shown.detection, shown.inputs.labels.as_slice()));
-        Ok(TrialTraining::new(inputs, trial, shown))
+        let of_trial = self.delayed(trial.tree_scores.clone());
+        Ok(TrialTraining::new(inputs, trial, of_trial, shown))
     }
 
     /// Makes a trial training the current model.
@@ -151,12 +158,32 @@ impl EmbeddedForest {
         self.show_scores(inputs, tree_scores);
     }
 
+    /// Takes over the causes of the run, which order the trees by their delays; `false` if nothing has been scored.
+    pub(super) fn set_causes(&mut self, causes: &RunCauses) -> bool {
+        self.delays = Some(TreeDelays::new(causes, self.forest()));
+        let Some(known) = self.scored.take() else {
+            return false;
+        };
+        self.show_scores(known.inputs, known.of_model);
+        true
+    }
+
+    /// Returns scores of a model with the named delays of the run.
+    fn delayed(&self, mut of_model: TreeScores) -> TreeScores {
+        if let Some(delays) = &self.delays {
+            delays.apply(&mut of_model);
+        }
+        of_model
+    }
+
     /// Takes over scores that were computed with `inputs`.
-    pub(super) fn show_scores(&mut self, inputs: ModelInputs, tree_scores: TreeScores) {
+    pub(super) fn show_scores(&mut self, inputs: ModelInputs, of_model: TreeScores) {
         let before = self.detection().map(|before| &**before);
+        let tree_scores = self.delayed(of_model.clone());
         let detection = Detection::with_held(tree_scores, inputs.held.clone(), before);
         self.scored = Some(ScoredForest {
             inputs,
+            of_model,
             detection: Arc::new(detection),
             explainer: OnceCell::new(),
         });
@@ -168,14 +195,8 @@ impl EmbeddedForest {
         let Some(known) = known.filter(|known| known.inputs.is_same_model(inputs)) else {
             return false;
         };
-        let tree_scores = TreeScores {
-            scores: known.detection.scores.clone(),
-            abnormal: known.detection.abnormal.clone(),
-            p_values: known.detection.p_values.clone(),
-            causes: known.detection.causes.clone(),
-            design: known.detection.design.clone(),
-        };
-        self.show_scores(inputs.clone(), tree_scores);
+        let of_model = known.of_model.clone();
+        self.show_scores(inputs.clone(), of_model);
         true
     }
 

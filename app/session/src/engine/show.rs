@@ -102,9 +102,17 @@ impl Engine {
     /// Shows the roles of the forest's trees in the delays, once these are known.
     fn show_tree_causes(&mut self) {
         let publisher = &mut self.executor.publisher;
-        if let (Some(causes), Ok((_, embedded))) = (publisher.view.causes(), self.state.forest()) {
-            let tree_causes = Arc::new(TreeCauses::new(causes, embedded.forest()));
-            publisher.update_forest(|shown| shown.tree_causes = Some(tree_causes));
+        let Some(causes) = publisher.view.causes() else {
+            return;
+        };
+        let Ok((_, embedded)) = self.state.forest_mut() else {
+            return;
+        };
+        let tree_causes = Arc::new(TreeCauses::new(causes, embedded.forest()));
+        let is_reordered = embedded.set_causes(causes);
+        publisher.update_forest(|shown| shown.tree_causes = Some(tree_causes));
+        if is_reordered {
+            self.show_scores();
         }
     }
 

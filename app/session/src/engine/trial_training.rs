@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_edits::ModelInputs;
 use callgrove_model::{Label, TreeIdx};
 
-use crate::learning::Trial;
+use crate::learning::{TreeScores, Trial};
 use crate::question::TrainingQuestion;
 use crate::snapshot::Detection;
 
@@ -19,13 +19,14 @@ pub(super) struct TrialTraining {
 }
 
 impl TrialTraining {
-    /// Returns a trial training. `shown` are the current scores, and the labels with which they were trained.
+    /// Returns a trial training; `scores` are those of the trial with the named delays of the run. `shown` are the current scores, and the labels with which they were trained.
     pub(super) fn new(
         inputs: ModelInputs,
         trial: Trial,
+        scores: TreeScores,
         shown: Option<(&Arc<Detection>, &[Option<Label>])>,
     ) -> Self {
-        let question = shown.map(|(before, labels)| compare(before, labels, &inputs, &trial));
+        let question = shown.map(|(before, labels)| compare(before, labels, &inputs, scores));
         Self {
             inputs,
             trial,
@@ -65,9 +66,9 @@ fn compare(
     before: &Detection,
     labels_before: &[Option<Label>],
     inputs: &ModelInputs,
-    trial: &Trial,
+    scores: TreeScores,
 ) -> TrainingQuestion {
-    let after = Detection::with_held(trial.tree_scores.clone(), inputs.held.clone(), Some(before));
+    let after = Detection::with_held(scores, inputs.held.clone(), Some(before));
     let change = after.change.unwrap_or_default();
     let trained = |tree: &TreeIdx| {
         let label = |labels: &[Option<Label>]| labels.get(tree.index()).copied().flatten();

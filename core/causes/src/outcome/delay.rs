@@ -57,6 +57,12 @@ impl CauseKind {
         matches!(self, Self::Serial | Self::Imbalance | Self::Noise)
     }
 
+    /// Returns whether something went wrong that has a name: nothing by design, nothing of unknown cause, and not the
+    /// tracer's own work.
+    pub fn names_a_fault(self) -> bool {
+        !self.is_by_design() && !matches!(self, Self::Unknown | Self::TracerWrite)
+    }
+
     /// Returns whether one rank is the cause. The network, a host and the machine are not ranks.
     pub fn is_of_a_rank(self) -> bool {
         !matches!(self, Self::Transfer | Self::BusyHost | Self::Noise)

@@ -182,6 +182,12 @@ impl TreeEvidence {
         self.is_by_design = structures.is_late_end;
     }
 
+    /// Returns whether the structure of each tree is odd, shape `[n_trees]`.
+    pub fn is_odd(&self) -> Vec<bool> {
+        let ln_p = self.structure_decision_ln_p.iter();
+        ln_p.map(|&ln_p| ln_p < 0.0).collect()
+    }
+
     /// Returns the statistics of the trees of `is_usual` with their times, for the fit of a tail.
     pub fn observations(&self, placement: &Placement, is_usual: &[bool]) -> Vec<Observation> {
         observations(&self.statistics, placement, is_usual)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use callgrove_model::{Forest, Progress, TreeIdx};
+use callgrove_model::{Forest, Progress};
 use serde::{Deserialize, Serialize};
 
 use super::listing::{Cause, causes};
@@ -11,6 +11,7 @@ use super::origin::Origin;
 use super::params::{DecisionRule, LabelRule, ValidDetectorParams};
 use super::run_evidence::{by_svm, explained};
 use super::trained::apply_labels;
+use super::unseen::{Unseen, functions_of, unseen};
 use crate::decision::{
     ByDesign, CallSets, Expectation, Locations, NullTail, Placement, StructureReference,
     Structures, TreeEvidence,
@@ -60,6 +61,10 @@ pub struct Judgement {
     pub p_values: Vec<f64>,
     /// The known cause of each abnormal tree, shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
+    /// True for each tree that would be abnormal for its structure alone, shape `[n_trees]`.
+    pub is_odd: Vec<bool>,
+    /// True for each tree that the labels of the training made normal, shape `[n_trees]`.
+    pub is_by_label: Vec<bool>,
     /// The trees that are rare or long by design in this forest.
     pub design: ByDesign,
     /// The part of each tree that was not in the training, shape `[n_trees]`.
@@ -95,16 +100,6 @@ pub enum Misfit {
         /// Share of the trees whose structure it knows, 0..=1.
         known_share: f64,
     },
-}
-
-/// The part of a tree that was not in the training of a model. Its score reflects this, too: all time of such parts
-/// is excess, and such a structure is rarer than all others.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Unseen {
-    /// Share of its time in functions that no tree of the training called, 0..=1.
-    pub time_share: f64,
-    /// True if no tree of the training had its structure.
-    pub is_new_structure: bool,
 }
 
 /// A model that is ready to judge trees.
@@ -201,6 +196,8 @@ impl TreeModel {
         Ok(Judgement {
             causes: causes(&found.abnormal, &vec![None; forest.len()], &shares),
             p_values,
+            is_odd: evidence.is_odd(),
+            is_by_label: found.is_by_label,
             design: evidence.design,
             unseen: unseen(&subtrees, &translation),
             functions: functions.matched(),
@@ -382,6 +379,7 @@ struct Scored {
     abnormal: Vec<bool>,
     q_values: Vec<f64>,
     decision_ln_p: Vec<f64>,
+    is_by_label: Vec<bool>,
 }
 
 impl Scored {
@@ -407,6 +405,7 @@ impl Scored {
             }
         };
         Self {
+            is_by_label: vec![false; scores.len()],
             scores,
             abnormal: decided.is_discovery,
             q_values: decided.q_values,
@@ -424,41 +423,18 @@ impl Scored {
         let votes = model.labelled.votes(rows, progress)?;
         let before = self.abnormal.clone();
         apply_labels(&mut self.scores, &mut self.abnormal, &self.q_values, &votes);
-        let changes = before.iter().zip(&self.abnormal);
-        for (ln_p, change) in self.decision_ln_p.iter_mut().zip(changes) {
-            match change {
-                (false, true) => *ln_p = CERTAIN_LN_P,
-                (true, false) => *ln_p = 0.0,
+        for (tree, was_abnormal) in before.into_iter().enumerate() {
+            match (was_abnormal, self.abnormal[tree]) {
+                (false, true) => self.decision_ln_p[tree] = CERTAIN_LN_P,
+                (true, false) => {
+                    self.decision_ln_p[tree] = 0.0;
+                    self.is_by_label[tree] = true;
+                }
                 _ => {}
             }
         }
         Ok(())
     }
-}
-
-/// Returns the subtrees that are single functions.
-fn functions_of(subtrees: &Subtrees) -> impl Iterator<Item = SubtreeIdx> {
-    let all = subtrees.vocabulary.iter();
-    all.filter(|(_, subtree)| subtree.degree == 0)
-        .map(|(idx, _)| idx)
-}
-
-/// Returns the part of each tree that is unknown to a model with this translation.
-fn unseen(subtrees: &Subtrees, translation: &Translation) -> Vec<Unseen> {
-    let is_new = |&subtree: &SubtreeIdx| !translation.is_known(subtree);
-    let new_functions: Vec<SubtreeIdx> = functions_of(subtrees).filter(is_new).collect();
-    let of_tree = |tree| {
-        let bag = subtrees.bags.bag(TreeIdx::from_index(tree));
-        let times = bag.subtree.iter().zip(bag.inclusive_ns);
-        let of_new = times.filter(|(subtree, _)| new_functions.binary_search(subtree).is_ok());
-        let time: i64 = of_new.map(|(_, &time)| time).sum();
-        Unseen {
-            // Calls between new functions count twice.
-            time_share: (time.real() / bag.duration_ns.max(1).real()).clamp(0.0, 1.0),
-            is_new_structure: is_new(&bag.root),
-        }
-    };
-    (0..subtrees.bags.len()).map(of_tree).collect()
 }
 
 /// Returns the share of each tree that writes explain; usual durations come from the trees' own run.

@@ -133,6 +133,17 @@ impl Detector {
         &self.abnormal
     }
 
+    /// Returns whether the label of each tree decided, or labels of others made it normal, shape `[n_trees]`.
+    pub fn is_by_label(&self, embedding: &Embedding) -> Vec<bool> {
+        let before = &embedding.decision().is_discovery;
+        let trees = self.labels.iter().zip(before).zip(&self.abnormal);
+        trees
+            .map(|((label, was_abnormal), is_abnormal)| {
+                label.is_some() || (*was_abnormal && !is_abnormal)
+            })
+            .collect()
+    }
+
     /// Returns the score near which decisions are uncertain.
     pub fn threshold(&self) -> f64 {
         self.threshold

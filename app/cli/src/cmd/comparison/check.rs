@@ -7,8 +7,8 @@ use callgrove_model::{DurationNs, Forest, thousands};
 use callgrove_pipeline::read_tree_model;
 use callgrove_query::{ChangeRow, ComparedRun, RunComparison};
 use callgrove_session::{
-    Detection, Explainer, LearnSettings, ModelSettings, SavedModel, analyze, grow_forest,
-    rareness_text, suggest_roots, tree_rows,
+    Detection, Explainer, LearnSettings, ModelSettings, SavedModel, TreeDelays, analyze,
+    grow_forest, rareness_text, suggest_roots, tree_rows,
 };
 
 use super::compare::{of_runs, read};
@@ -232,10 +232,11 @@ fn judge(model: &SavedModel, forest: &Forest, run: &ComparedRun) -> Result<Outco
     if let Some(misfit) = judgement.misfit {
         bail!("the reference does not fit: {misfit}; use one of a similar run");
     }
-    let judged = judgement.tree_scores;
+    let mut judged = judgement.tree_scores;
     if judged.p_values.is_none() {
         bail!("{} executions are too few to judge any", forest.len());
     }
+    TreeDelays::new(run.causes(), forest).apply(&mut judged);
     let detection = Detection::new(judged, None);
     let name = &model.default_name();
     let num = thousands(forest.len());

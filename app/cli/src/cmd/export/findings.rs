@@ -32,7 +32,7 @@ pub(super) fn find(
     let Some((forest, root)) = forest else {
         return Ok(trace_findings(&causes, None));
     };
-    let detection = detect(&forest, root, SEED, clock)?;
+    let detection = detect(&forest, root, &causes, SEED, clock)?;
     let labels = vec![None; forest.len()];
     let explainer = with_progress("Comparing the trees", |progress| {
         Explainer::new(&forest, &detection, &labels, progress)

@@ -53,6 +53,9 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
     } else if state.shown().is_empty() {
         nothing_found_ui(state, ui);
     } else {
+        if let Some(varied) = ctx.snapshot.detection().and_then(|it| it.varied) {
+            ui.weak(format!("{}.", varied.sentence(num_trees)));
+        }
         cards_ui(ctx, &analysis, state, ui);
     }
 }
