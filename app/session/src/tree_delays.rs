@@ -10,8 +10,8 @@
 //! * If executions that no named delay lengthened are called abnormal throughout the run and on nearly all lanes, their
 //!   times vary by design. Then no execution is called abnormal for its time alone.
 //!
-//! Where nearly all ranks have named delays, these are the noise of the machine as much as faults. Then they order
-//! executions, and the model alone decides.
+//! Where nearly all ranks have named delays, these are the noise of the machine as much as faults. Then the model alone
+//! decides, and of the executions that they lengthened the longest come first.
 
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_query::RunCauses;
@@ -108,8 +108,13 @@ impl TreeDelays {
                 continue;
             }
             if is_delayed {
-                let delay = self.delays[tree].0 as f64 / MIN_DELAY.0 as f64;
-                scores.scores[tree] = first - delay.ln_1p();
+                let cost = if self.are_common {
+                    self.durations[tree]
+                } else {
+                    self.delays[tree]
+                };
+                let cost = cost.0 as f64 / MIN_DELAY.0 as f64;
+                scores.scores[tree] = first - cost.ln_1p();
                 lowest = lowest.min(scores.scores[tree]);
                 if !self.are_common
                     && let Some(p_values) = &mut scores.p_values
