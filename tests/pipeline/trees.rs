@@ -151,18 +151,6 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
         [(1, 1), (2, 3), (3, 3)],
         "each step by what was in force"
     );
-    // The same score to the last bit from every command.
-    for (_, _, event, score) in &judged {
-        let row = offline
-            .iter()
-            .find(|row| row["event_id"] == *event)
-            .unwrap();
-        assert_eq!(
-            row["score"].as_f64().map(f64::to_bits),
-            Some(score.to_bits()),
-            "{event}"
-        );
-    }
     // The records of the job can be opened as a forest.
     let recorded = format!("trees:{provdb}");
     let again = [
@@ -170,13 +158,22 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
     ];
     let again = lines(&stdout(&again));
     assert_eq!(again.len(), judged.len());
-    for row in again {
-        let known = offline
-            .iter()
-            .find(|known| known["event_id"] == row["event_id"])
-            .unwrap();
-        assert_eq!(known["score"], row["score"], "{}", row["event_id"]);
+    // The same score to the last bit from every command, but what incidents lengthened comes first.
+    let mut num_delayed = 0;
+    for (_, _, event, score) in &judged {
+        let of_event = |rows: &[Value]| -> f64 {
+            let mut rows = rows.iter();
+            let row = rows.find(|row| row["event_id"] == *event).unwrap();
+            row["score"].as_f64().unwrap()
+        };
+        for known in [of_event(&again), of_event(&offline)] {
+            if known.to_bits() != score.to_bits() {
+                assert!(known < *score, "{event}: {known} {score}");
+                num_delayed += 1;
+            }
+        }
     }
+    assert!(num_delayed < judged.len() / 2, "{num_delayed}");
 }
 
 #[test]
@@ -374,10 +371,13 @@ fn a_model_is_tried_out_and_measured_before_it_is_published() {
         lines(&stdout(&[&args[..], more].concat())).remove(0)
     };
     let whole = evaluate(&example, &["--truth", &truth]);
+    // The model alone calls fewer abnormal than a run whose delays are known.
+    let learnt: Value = serde_json::from_slice(&std::fs::read(&model).unwrap()).unwrap();
+    assert_eq!(whole["abnormal"], learnt["num_abnormal"]);
     let abnormal = rows
         .iter()
         .filter(|row| row["abnormal"] == true || !row["cause"].is_null());
-    assert_eq!(whole["abnormal"], abnormal.count());
+    assert!(whole["abnormal"].as_u64().unwrap() <= abnormal.count() as u64);
     assert_eq!(
         (&whole["trees"], &whole["misfit"]),
         (&196.into(), &Value::Null)

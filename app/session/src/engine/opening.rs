@@ -251,10 +251,9 @@ impl Engine {
             );
             self.executor.notice(Severity::Warning, text);
         }
-        let most_abnormal = embedded.detection().and_then(|known| known.order.first());
-        let most_abnormal = most_abnormal.map_or(Selection::None, |&tree| Selection::One(tree));
         self.state.set_forest(embedded);
         self.show_forest()?;
+        let most_abnormal = self.most_abnormal();
         self.select(selection.unwrap_or(most_abnormal))?;
         self.compare_usual_trees();
         match self.set_map(method) {

@@ -105,15 +105,38 @@ impl Engine {
         let Some(causes) = publisher.view.causes() else {
             return;
         };
-        let Ok((_, embedded)) = self.state.forest_mut() else {
+        let Ok((_, embedded)) = self.state.forest() else {
             return;
         };
         let tree_causes = Arc::new(TreeCauses::new(causes, embedded.forest()));
-        let is_reordered = embedded.set_causes(causes);
         publisher.update_forest(|shown| shown.tree_causes = Some(tree_causes));
-        if is_reordered {
+        let before = self.most_abnormal();
+        self.reorder_by_delays();
+        // What is selected when a forest opens follows the order.
+        if before != Selection::None && self.executor.publisher.view.selection == before {
+            let selected = self.select(self.most_abnormal());
+            if let Err(error) = selected {
+                self.executor.report_error(&error);
+            }
+        }
+    }
+
+    /// Applies the delays of the run to the order of the trees.
+    fn reorder_by_delays(&mut self) {
+        let causes = self.executor.publisher.view.causes();
+        if let (Some(causes), Ok((_, embedded))) = (causes, self.state.forest_mut())
+            && embedded.set_causes(causes)
+        {
             self.show_scores();
         }
+    }
+
+    /// Returns the selection of the most abnormal tree.
+    pub(super) fn most_abnormal(&self) -> Selection {
+        let forest = self.state.forest().ok();
+        let detection = forest.and_then(|(_, embedded)| embedded.detection());
+        let first = detection.and_then(|known| known.order.first());
+        first.map_or(Selection::None, |&tree| Selection::One(tree))
     }
 
     /// Shows labels, marks, undo and redo.
