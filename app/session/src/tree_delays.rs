@@ -8,7 +8,7 @@
 //! * An execution is abnormal if named delays, its own and those that it waited for, lengthened it by a third or more.
 //!   Such executions come first in order, the longest delayed ones before the others.
 //! * If executions that no named delay lengthened are called abnormal throughout the run and on nearly all lanes, their
-//!   times vary by design. Then no execution is called abnormal for its time alone.
+//!   times vary too much. Then no execution is called abnormal for its time alone.
 //!
 //! Where nearly all ranks have named delays, these are the noise of the machine as much as faults. Then the model alone
 //! decides, and of the executions that they lengthened the longest come first.

@@ -1,9 +1,9 @@
-//! Executions whose times vary by design.
+//! Executions whose times vary throughout a run, by design or because of the machine.
 
 use callgrove_model::{DurationNs, thousands};
 use serde::{Deserialize, Serialize};
 
-/// Executions whose times vary by design, which were called abnormal for them.
+/// Executions that a model calls abnormal throughout a run, so that their times are usual there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VariedTimes {
     /// Their number.
@@ -17,8 +17,8 @@ impl VariedTimes {
     pub fn sentence(&self, num_trees: usize) -> String {
         let (shortest, longest) = self.durations;
         format!(
-            "{} of {} executions take {shortest} to {longest} throughout the run: their times vary by design, so none is \
-             called abnormal for its time alone",
+            "{} of {} executions take {shortest} to {longest} throughout the run: times vary too much here for an \
+             execution to be called abnormal for its time alone",
             thousands(self.num_trees),
             thousands(num_trees),
         )

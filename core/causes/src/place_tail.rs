@@ -1,7 +1,7 @@
 //! The long visits that a place has by design.
 //!
-//! The work at a place may differ from visit to visit, by much and rarely: the levels of a graph search, the tasks of a
-//! counter. Then some visits of nearly every lane are far above the median, and the spread below it does not show that.
+//! The work at a place may differ by much from visit to visit, as in the levels of a graph search. Then a tenth of the
+//! visits of most lanes are far above the median, and the spread below it does not show that.
 
 use callgrove_model::Real;
 

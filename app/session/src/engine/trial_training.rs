@@ -19,7 +19,8 @@ pub(super) struct TrialTraining {
 }
 
 impl TrialTraining {
-    /// Returns a trial training; `scores` are those of the trial with the named delays of the run. `shown` are the current scores, and the labels with which they were trained.
+    /// Returns a trial training; `scores` are those of the trial with the named delays of the run. `shown` are the
+    /// current scores, and the labels with which they were trained.
     pub(super) fn new(
         inputs: ModelInputs,
         trial: Trial,
