@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId, Trace};
+use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId, Lane, Trace};
 use callgrove_segments::StatedStreams;
 
 use super::calls::next_sibling;
@@ -88,13 +88,23 @@ struct Evidence {
     position: u64,
 }
 
-/// Finds the time step loop of a trace with `num_ranks` ranks.
+/// Finds the time step loop of a trace with `num_ranks` ranks: that of the first threads, which begin the program and
+/// drive the others; if they have none, that of any threads.
 pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
-    let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
     let streams = StatedStreams::of(trace);
     // The loop is in the thread that launches the work of a GPU stream, not in the stream.
-    let threads = trace.lanes.iter().filter(|lane| !streams.contains(lane));
-    for lane in threads {
+    let threads: Vec<&Lane> = (trace.lanes.iter())
+        .filter(|lane| !streams.contains(lane))
+        .collect();
+    let rank = |lane: &Lane| (lane.program, lane.rank);
+    let by_rank = threads.chunk_by(|left, right| rank(left) == rank(right));
+    let firsts = by_rank.map(|of_rank| of_rank[0]);
+    loop_of(firsts, num_ranks).or_else(|| loop_of(threads.iter().copied(), num_ranks))
+}
+
+fn loop_of<'a>(lanes: impl Iterator<Item = &'a Lane>, num_ranks: usize) -> Option<LoopPlace> {
+    let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
+    for lane in lanes {
         examine_callers(&lane.executions, &mut evidence);
     }
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);

@@ -3,7 +3,7 @@
 use callgrove_model::{LaneIdx, Progress, TimeNs, Trace};
 use callgrove_patterns::Iterations;
 
-use crate::support::{patterns_of, trace};
+use crate::support::{calls, patterns_of, trace, trace_of_threads};
 
 fn iterations_of(trace: &Trace) -> Option<Iterations> {
     let patterns = patterns_of(trace);
@@ -97,6 +97,24 @@ fn repeated_calls_of_one_function_are_a_loop() {
     let steps = |number| format!("{step} ").repeat(number);
     let text = format!("main(init:9 {} write:3 {} write:3)", steps(20), steps(15));
     check(&[&text, &text], "main → step", &[35, 35]);
+}
+
+#[test]
+fn the_loop_is_that_of_the_thread_that_drives_the_others() {
+    // The helpers' loop covers as much time, and is less deep.
+    let main = format!("app(run({}))", "step(forward:40 backward:60) ".repeat(20));
+    let helper = format!("app({})", "kernel:45 update:50 ".repeat(20));
+    let (main, helper) = (calls(&main), calls(&helper));
+    let rank = vec![&main[..], &helper, &helper];
+    let trace = trace_of_threads(&[rank.clone(), rank]);
+    let found = iterations_of(&trace).expect("there is a loop");
+    assert_eq!(found.name(&trace), "run → step");
+    // Where the first threads only wait, it is that of the others.
+    let waiting = calls("app(join:2000)");
+    let rank = vec![&waiting[..], &helper];
+    let trace = trace_of_threads(&[rank.clone(), rank]);
+    let found = iterations_of(&trace).expect("there is a loop");
+    assert_eq!(found.name(&trace), "app → kernel");
 }
 
 #[test]

@@ -48,27 +48,35 @@ pub(crate) fn calls(text: &str) -> Vec<Call> {
 
 /// Returns the trace of some ranks of one thread each.
 pub(crate) fn trace_of(ranks: &[Vec<Call>]) -> Trace {
-    let ranks = (0..).map(RankId).zip(ranks).map(|(rank, calls)| {
+    let ranks: Vec<Vec<&[Call]>> = ranks.iter().map(|it| vec![it.as_slice()]).collect();
+    trace_of_threads(&ranks)
+}
+
+/// Returns the trace of the threads of some ranks.
+pub(crate) fn trace_of_threads(ranks: &[Vec<&[Call]>]) -> Trace {
+    let ranks = (0..).map(RankId).zip(ranks).map(|(rank, threads)| {
         let mut batch = StepBatch::empty(ProgramId(0), rank, StepId(0));
         let mut names = NameTable::default();
-        let mut now_us = 1_000;
-        let mut tasks: Vec<(&Call, bool)> = calls.iter().rev().map(|it| (it, true)).collect();
-        while let Some((call, is_entry)) = tasks.pop() {
-            let func: FuncId = names.intern(&call.name);
-            let kind = if is_entry {
-                tasks.push((call, false));
-                tasks.extend(call.inside.iter().rev().map(|it| (it, true)));
-                FuncEventKind::Entry
-            } else {
-                now_us += call.own_us;
-                if !call.is_closed {
-                    continue;
-                }
-                FuncEventKind::Exit
-            };
-            let row = u32::try_from(batch.funcs.len()).expect("few events");
-            let time = TimeNs(now_us * 1_000);
-            batch.funcs.push(ThreadId(0), kind, func, time, row);
+        for (thread, calls) in (0..).map(ThreadId).zip(threads) {
+            let mut now_us = 1_000;
+            let mut tasks: Vec<(&Call, bool)> = calls.iter().rev().map(|it| (it, true)).collect();
+            while let Some((call, is_entry)) = tasks.pop() {
+                let func: FuncId = names.intern(&call.name);
+                let kind = if is_entry {
+                    tasks.push((call, false));
+                    tasks.extend(call.inside.iter().rev().map(|it| (it, true)));
+                    FuncEventKind::Entry
+                } else {
+                    now_us += call.own_us;
+                    if !call.is_closed {
+                        continue;
+                    }
+                    FuncEventKind::Exit
+                };
+                let row = u32::try_from(batch.funcs.len()).expect("few events");
+                let time = TimeNs(now_us * 1_000);
+                batch.funcs.push(thread, kind, func, time, row);
+            }
         }
         let mut builder = RankBuilder::new(ProgramId(0), rank);
         builder.push(batch);
