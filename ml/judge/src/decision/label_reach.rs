@@ -145,6 +145,17 @@ impl LabelReach {
         Votes { abnormal, normal }.probability(prior)
     }
 
+    /// Returns the weights of the other labels near a labelled tree: of its own class, and of the other one.
+    pub fn others(&self, tree: usize) -> [f64; 2] {
+        let own = evidence(1.0, self.own[tree]);
+        let (abnormal, normal) = (self.abnormal[tree], self.normal[tree]);
+        match self.labels[tree] {
+            Some(Label::Abnormal) => [abnormal - own, normal],
+            Some(Label::Normal) => [normal - own, abnormal],
+            None => [0.0; 2],
+        }
+    }
+
     /// Returns the labelled rows that a model stores; `rows` are those of the training.
     pub fn model(&self, rows: &Rows) -> LabelledRows {
         let of = |wanted: Label| {
