@@ -18,6 +18,21 @@ fn rows(args: &[&str]) -> Result<Vec<Value>> {
     Ok(lines.collect::<Result<_, _>>()?)
 }
 
+#[test]
+fn a_trace_and_its_records_are_two_runs_of_the_same_host() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let found = disk.path().join("found").to_string_lossy().into_owned();
+    let trace = example().to_string_lossy().into_owned();
+    stdout(&["run", &trace, "--provdb", &found])?;
+    let nodes = rows(&["nodes", &trace, &found, "--format", "json"])?;
+    assert_eq!(nodes.len(), 1, "{nodes:?}");
+    assert!(nodes[0]["host"].as_str().is_some_and(|it| !it.is_empty()));
+    assert_eq!(nodes[0]["num_runs"], 2);
+    assert_eq!(nodes[0]["num_runs_as_root"], 2, "{nodes:?}");
+    assert_eq!(nodes[0]["p_value"], 1.0);
+    Ok(())
+}
+
 fn causes(more: &[&str]) -> Result<Vec<Value>> {
     let trace = example();
     let trace = trace.to_string_lossy();

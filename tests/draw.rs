@@ -152,6 +152,25 @@ fn an_execution_and_a_time_range_are_shown() -> Result<()> {
 }
 
 #[test]
+fn the_map_gives_its_points() -> Result<()> {
+    let table = String::from_utf8(draw("map", "map.csv", &[])?)?;
+    let mut lines = table.lines();
+    let head = "tree,event_id,program,rank,thread,index,x,y,score,abnormal,label";
+    assert_eq!(lines.next(), Some(head));
+    let points = lines.map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        Ok([cells[6].parse::<f64>()?, cells[7].parse()?])
+    });
+    let points = points.collect::<Result<Vec<_>>>()?;
+    let farthest = points
+        .as_flattened()
+        .iter()
+        .fold(0.0, |farthest: f64, it| farthest.max(it.abs()));
+    assert!((farthest - 1.0).abs() < 1e-6, "{farthest}");
+    Ok(())
+}
+
+#[test]
 fn errors_name_the_remedy() -> Result<()> {
     let folder = tempdir()?;
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();

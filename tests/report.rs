@@ -54,6 +54,18 @@ fn a_report_has_what_the_commands_print() -> Result<()> {
 }
 
 #[test]
+fn hosts_of_other_runs_are_listed_with_those_of_this_one() -> Result<()> {
+    let other = example();
+    let other = other.to_string_lossy();
+    let page = page(&["--no-hashes", "--nodes", &other, "--nodes", &other])?;
+    let nodes = page.split("id=\"nodes\"").nth(1).context("no hosts")?;
+    // All three runs have one host, so chance explains everything.
+    let expected = "No host was the costliest root in more of the 3 runs than chance explains.";
+    assert!(nodes.contains(expected), "{nodes}");
+    Ok(())
+}
+
+#[test]
 fn incidents_can_be_chosen_and_hashes_left_out() -> Result<()> {
     let page = page(&["--incident", "2", "--no-hashes", "--candidates", "2"])?;
     assert!(page.contains("id=\"incident-2\"") && !page.contains("id=\"incident-1\""));

@@ -4,6 +4,7 @@ use callgrove_query::PatternReference;
 use clap::Args;
 
 use super::common::{ListingArgs, TraceArgs};
+use super::pipeline::ConnectArgs;
 
 #[derive(Args, Debug)]
 pub struct CausesArgs {
@@ -34,6 +35,17 @@ pub struct IncidentsArgs {
     pub not_by_design: bool,
     #[command(flatten)]
     pub listing: ListingArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct NodesArgs {
+    /// Runs: traces, and provenance databases (folder, postgres://… or the URL of `callgrove provdb`)
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub listing: ListingArgs,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]

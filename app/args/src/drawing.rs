@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use callgrove_actions::PictureView;
+use callgrove_export::SinkFormat;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::common::TraceArgs;
+use super::common::{TableArgs, TraceArgs};
 use super::part::PartOfRun;
 
 #[derive(Args, Debug)]
@@ -17,7 +18,8 @@ pub struct DrawArgs {
     /// The view to draw
     #[arg(long, value_parser = view_parser())]
     pub view: PictureView,
-    /// File to write: SVG or PNG, by its extension
+    /// File to write: SVG or PNG, by its extension; of the map also its points, as a table (.csv, .json, .jsonl,
+    /// .parquet)
     #[arg(long, short, value_name = "FILE.svg|FILE.png")]
     pub out: PathBuf,
     /// Root function of map and tree, as for analyze
@@ -52,6 +54,17 @@ pub struct DrawArgs {
     /// Title, instead of a description of what is shown
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
+}
+
+impl DrawArgs {
+    /// Returns where the points of the map are written as a table; `None` for a picture.
+    pub fn table_of_map(&self) -> Option<TableArgs> {
+        self.out.to_str().and_then(SinkFormat::of_name)?;
+        (self.view == PictureView::Map).then(|| TableArgs {
+            format: None,
+            out: Some(self.out.clone()),
+        })
+    }
 }
 
 /// Returns the parser of the names of views, which the help lists.

@@ -24,7 +24,7 @@ use callgrove_evaluate::evaluate::Method;
 use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
+pub use causes::{CausesArgs, IncidentsArgs, NodesArgs, PatternsArgs, TrendsArgs};
 pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
@@ -87,6 +87,8 @@ pub enum CliCommand {
     Causes(CausesArgs),
     /// List the incidents of a run: which rank delayed which others, the costliest first
     Incidents(IncidentsArgs),
+    /// List the hosts of several runs: in how many of them incidents began at each, and whether chance explains that
+    Nodes(NodesArgs),
     /// List recurring patterns of a run: its iterations, its patterns, and the occurrences that took far longer than
     /// usual. The table shows the 30 patterns with the largest total time, unless --limit is given
     Patterns(PatternsArgs),

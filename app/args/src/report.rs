@@ -19,6 +19,10 @@ pub struct ReportArgs {
     /// Largest number of candidates
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub candidates: usize,
+    /// Another run, a trace or a provenance database, whose hosts are listed together with those of this one; can be
+    /// repeated (see `callgrove nodes`)
+    #[arg(long, value_name = "RUN")]
+    pub nodes: Vec<String>,
     /// List all labels of this run, with author and time
     #[arg(long)]
     pub labels: bool,

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
         CliCommand::Causes(args) => cmd::causes::run(&args),
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
+        CliCommand::Nodes(args) => done(cmd::comparison::nodes::run(&args)),
         CliCommand::Patterns(args) => cmd::patterns::run(&args),
         CliCommand::Trends(args) => cmd::trends::run(&args),
         CliCommand::Compare(args) => cmd::comparison::compare::run(&args),

@@ -58,11 +58,17 @@ fn kind_of(named: &str) -> PathKind {
     let path = Path::new(named);
     if named.starts_with(RECORDED_TREES) {
         PathKind::Trace
-    } else if is_server(named) || callgrove_provdb_stores::is_database(path) {
+    } else if is_records(path) {
         PathKind::Records
     } else {
         PathKind::Trace
     }
+}
+
+/// Returns whether a run is given by its records: a provenance database or a server of one.
+pub(crate) fn is_records(source: &Path) -> bool {
+    let is_address = |named: &str| named.contains("://") || is_server(named);
+    source.to_str().is_some_and(is_address) || callgrove_provdb_stores::is_database(source)
 }
 
 impl Platform for NativePlatform {

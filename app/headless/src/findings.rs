@@ -104,6 +104,9 @@ fn incident_values(row: &IncidentRow, incident: &Incident) -> Vec<(&'static str,
         ("times", integer(row.times)),
         ("by_design", FindingValue::Flag(row.by_design)),
     ];
+    if let Some(lost_us) = row.lost_run_time_us {
+        values.push(("lost_run_time_us", FindingValue::Integer(lost_us)));
+    }
     if let Some(rank) = row.root_rank {
         values.push(("root_rank", integer(rank)));
         values.push(("root_function", text(&row.root_function)));

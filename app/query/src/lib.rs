@@ -19,6 +19,7 @@ mod calls;
 mod causes;
 mod compare;
 mod event_key;
+mod nodes;
 mod patterns;
 mod summary;
 mod time_range;
@@ -40,6 +41,7 @@ pub use causes::{
 };
 pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name};
 pub use event_key::EventKey;
+pub use nodes::{NodeRow, Nodes, NodesOfRun};
 pub use patterns::{
     AnomalyRow, CurveAxis, Imbalance, IterationsRow, ListedIterations, ListedPattern, Occurrence,
     OutlineLine, OutlinePath, Pattern, PatternCurve, PatternId, PatternList, PatternReference,

@@ -115,6 +115,10 @@ fn facts(
     begin: TimeNs,
 ) -> Vec<ReportFact> {
     let root = &incident.root;
+    let without = causes.run_without(incident);
+    let without = without.map_or_else(String::new, |it| {
+        format!("; without it the run would be {it}")
+    });
     let mut facts = vec![
         ReportFact::new(
             "Begins",
@@ -124,7 +128,7 @@ fn facts(
         ReportFact::new(
             "Costs",
             format!(
-                "{}, summed over {} ranks",
+                "{}, summed over {} ranks{without}",
                 incident.delay,
                 thousands(incident.ranks.len())
             ),

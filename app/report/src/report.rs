@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{
     DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, count_of, thousands,
 };
-use callgrove_query::{Incident, RunCauses};
+use callgrove_query::{Incident, Nodes, RunCauses};
 use callgrove_session::{
     Calls, Detection, LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, listed_rows,
     rareness_text,
@@ -39,6 +39,8 @@ pub struct RunReport {
     pub incidents: Vec<IncidentSection>,
     /// Persistent and gradual changes, the costliest first, a sentence each.
     pub trends: Vec<String>,
+    /// The hosts of this run and of others, if asked for.
+    pub nodes: Option<Nodes>,
     /// The chosen executions of the analysed function, if one is analysed.
     pub candidates: Option<CandidateSection>,
     /// All labels, if asked for, in order of key.
@@ -125,6 +127,7 @@ impl RunReport {
             incident_note: incident_note(snapshot.causes().map(AsRef::as_ref), &request.incidents),
             incidents: incidents.unwrap_or_default(),
             trends: trends.take(MAX_TRENDS).map(|row| row.words).collect(),
+            nodes: request.nodes.clone(),
             candidates: candidates(snapshot, &request.candidates, begin, &reasons_of),
             labels: request.with_labels.then(|| label_lines(snapshot)),
             marks: marks(snapshot, begin),
@@ -176,7 +179,9 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
             thousands(more)
         ),
     };
-    match (choice, faults) {
+    let without = causes.run_without_faults();
+    let without = without.map_or_else(String::new, |it| format!(" {it}"));
+    let note = match (choice, faults) {
         (_, 0) => format!("No incident was found{others}."),
         (IncidentChoice::Costliest { at_most }, faults) if faults > *at_most => format!(
             "The {} costliest of {} incidents{others}.",
@@ -198,7 +203,8 @@ fn incident_note(causes: Option<&RunCauses>, choice: &IncidentChoice) -> String 
             thousands(chosen.len()),
             thousands(faults)
         ),
-    }
+    };
+    note + &without
 }
 
 fn run_facts(

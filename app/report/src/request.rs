@@ -1,6 +1,7 @@
 //! The request for a report: its content, and facts that the session does not have.
 
 use callgrove_model::{TimeNs, TreeIdx};
+use callgrove_query::Nodes;
 
 /// The incidents of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +33,7 @@ pub enum CandidateChoice {
 }
 
 /// The content of a report.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ReportRequest {
     /// Its incidents.
     pub incidents: IncidentChoice,
@@ -40,6 +41,8 @@ pub struct ReportRequest {
     pub candidates: CandidateChoice,
     /// True if it lists all labels.
     pub with_labels: bool,
+    /// The hosts of this run and of others, if asked for.
+    pub nodes: Option<Nodes>,
     /// Who made it, when, and with what.
     pub origin: ReportOrigin,
     /// The files that were read, in order of path.

@@ -92,6 +92,7 @@ impl ResultTable for IncidentTable {
             TableColumn::int("num_executions"),
             TableColumn::int("num_ranks"),
             TableColumn::int("delay_us"),
+            TableColumn::int("lost_run_time_us").optional(),
             TableColumn::text("words"),
             TableColumn::text("again"),
         ]
@@ -102,6 +103,7 @@ impl ResultTable for IncidentTable {
             "incident",
             "at",
             "delay",
+            "run_time",
             "ranks",
             "executions",
             "kind",
@@ -116,6 +118,7 @@ impl ResultTable for IncidentTable {
             row.incident.to_string(),
             DurationNs((row.start_us - self.begin_us) * 1_000).to_string(),
             DurationNs(row.delay_us * 1_000).to_string(),
+            (row.lost_run_time_us).map_or(String::new(), |it| DurationNs(it * 1_000).to_string()),
             row.num_ranks.to_string(),
             thousands(row.num_executions),
             row.kind.clone(),

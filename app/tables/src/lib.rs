@@ -13,6 +13,8 @@
 mod causes;
 mod changes;
 mod flat_table;
+mod map;
+mod nodes;
 mod patterns;
 mod ranks;
 mod run_contents;
@@ -24,6 +26,8 @@ mod watched_run;
 pub use causes::{CauseTable, IncidentTable};
 pub use changes::ChangeTable;
 pub use flat_table::{FlatRow, FlatTable};
+pub use map::MapPointRow;
+pub use nodes::NodeTable;
 pub use patterns::{ListedPatternRow, PatternTable};
 pub use ranks::{DelayRootRow, RankWaitRow};
 pub use run_contents::{RunContents, RunFunction, RunFunctionTable, run_identity_json};

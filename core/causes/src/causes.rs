@@ -1,36 +1,24 @@
 //! The causes of delays: found once for a whole run, then queried for any execution.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{
-    Cancelled, DurationNs, ExecIdx, ExecRef, LaneIdx, Progress, RankId, TimeNs, Trace,
-};
-use callgrove_segments::{Clocks, Meetings, OperationRef, Segments, segments_on_common_clock};
+use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, TimeNs, Trace};
+use callgrove_segments::{Clocks, Meetings, segments_on_common_clock};
 
-use super::by_design::{DesignedWait, designed};
-use super::confidence::confidence_percent;
-use super::delay_root::DelayRoot;
-use super::grouping::{Cluster, group};
+use super::by_design::designed;
+use super::found::Found;
+use super::grouping::group;
 use super::lane_delays::LaneDelays;
-use super::outcome::{
-    CauseKind, DelayCause, DelayRole, Incident, Incidents, RootCause, Waits, period,
-};
+use super::outcome::{CauseKind, DelayCause, DelayRole, Incidents, RootCause, Waits};
 use super::release::{Dependences, Partners};
-use super::replay::{ChargedWait, Replayed, replay};
+use super::replay::{Replayed, replay};
+use super::run_time::ReplayedRun;
 use super::stall;
 use super::unentered::Hangs;
 use super::usual::ExcessSource;
-use super::wait_states::{call_path, collectives, is_timed, wait_states};
-
-/// Confidence of a cause by design, which shows in many waits: an assumption, not measured.
-const DESIGNED_PERCENT: u8 = 95;
-
-/// Maximum confidence in a rank that follows from clocks bounded by messages from one side only: an assumption.
-const UNSURE_CLOCK_PERCENT: u8 = 50;
+use super::wait_states::is_timed;
 
 /// The causes of all delays of a run.
 ///
@@ -45,6 +33,8 @@ pub struct Causes {
     incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
+    lost_run_time: Option<DurationNs>,
+    run_length: DurationNs,
     is_timed: bool,
 }
 
@@ -113,6 +103,17 @@ impl Causes {
         } else {
             designed(trace, &clocks, &segments, &released, &replayed.by_design)
         };
+        progress.at(0.85)?;
+        // An excerpt does not show how lanes catch up, nor a selection of executions all that they depend on.
+        let shows_all = !is_excerpt && !trace.is_selection;
+        let run = ReplayedRun {
+            segments: &segments,
+            dependences: &dependences,
+            released: &released,
+            work: &replayed.work,
+            roots: &replayed.roots,
+        };
+        let lost_run_time = shows_all.then(|| run.lost_run_time(&mut clusters));
         progress.at(0.9)?;
         let facts = Found {
             trace,
@@ -133,16 +134,7 @@ impl Causes {
         );
         let (incidents, incident_of_root) =
             facts.incidents(&roots, &place, &clusters, &designed, &replayed.waits);
-        let waits = wait_states(
-            trace,
-            &clocks,
-            &segments,
-            &meetings,
-            &released,
-            &replayed.roots,
-        );
-        let lanes = trace.lanes.iter().map(|it| (it.program, it.rank)).collect();
-        let waits = Waits::new(waits, collectives(&segments, &meetings), lanes);
+        let waits = facts.waits(&released);
         progress.at(1.0)?;
         Ok(Self {
             waits,
@@ -151,6 +143,8 @@ impl Causes {
             incident_of_root,
             roots,
             incidents,
+            lost_run_time: lost_run_time.flatten(),
+            run_length: run_length(trace),
             is_timed: true,
         })
     }
@@ -236,231 +230,29 @@ impl Causes {
         &self.incidents
     }
 
+    /// Returns how much earlier the run would have ended without all incidents that name a fault
+    /// ([`CauseKind::names_a_fault`]); `None` without one, and if it is not known.
+    pub fn lost_run_time(&self) -> Option<DurationNs> {
+        self.lost_run_time
+    }
+
+    /// Returns the time from the first event of the run to the last one.
+    pub fn run_length(&self) -> DurationNs {
+        self.run_length
+    }
+
     /// Returns the clocks of the hosts, as estimated from messages.
     pub fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 }
 
-/// The results of the search, before they are converted for display.
-struct Found<'a> {
-    trace: &'a Trace,
-    clocks: &'a Clocks,
-    segments: &'a Segments,
-    meetings: &'a Meetings,
-    roots: &'a [DelayRoot],
-    hangs: &'a Hangs,
-}
-
-impl Found<'_> {
-    /// Returns the final roots, and for every root the index of its final root among them.
-    fn root_causes(&self) -> (Vec<RootCause>, Vec<usize>) {
-        let ends = (0..self.roots.len()).filter(|&it| self.roots[it].attributed_to.is_none());
-        let mut order: Vec<usize> = ends.collect();
-        order.sort_by_key(|&it| {
-            let root = &self.roots[it];
-            (Reverse(root.cost), root.start, root.lane, it)
-        });
-        let mut place = vec![usize::MAX; self.roots.len()];
-        for (at, &it) in order.iter().enumerate() {
-            place[it] = at;
-        }
-        for (it, root) in self.roots.iter().enumerate() {
-            if let Some(end) = root.attributed_to {
-                place[it] = place[end.index()];
-            }
-        }
-        let roots = order.iter().map(|&it| self.root_cause(it));
-        (roots.collect(), place)
-    }
-
-    fn rank(&self, process: usize) -> RankId {
-        self.segments.processes[process].1
-    }
-
-    /// Returns whether the clock of a root or of one of its victims is bounded from one side only.
-    fn is_one_way(&self, root: &DelayRoot) -> bool {
-        let victims = root.victims.keys();
-        let lanes = victims.filter_map(|it| self.segments.first_thread(self.trace, *it));
-        lanes
-            .chain([root.lane])
-            .any(|lane| self.clocks.is_one_way(lane))
-    }
-
-    fn root_cause(&self, index: usize) -> RootCause {
-        let root = &self.roots[index];
-        let lane = self.trace.lane(root.lane);
-        let own = self.segments.lane(root.lane).process;
-        let others = root.victims.keys().filter(|process| **process != own);
-        let local = |time| self.clocks.local(root.lane, time);
-        let is_clock_unsure = root.operation.is_some() && self.is_one_way(root);
-        let of_hang = self.hangs.confidence_percent(index);
-        let confidence_percent = of_hang.unwrap_or_else(|| confidence_percent(root, self.meetings));
-        RootCause {
-            kind: root.kind,
-            lane: root.lane,
-            rank: lane.rank,
-            call: exec_ref(root.lane, root.call),
-            func: lane.executions.func[root.call.index()],
-            start: local(root.start),
-            end: local(root.end),
-            own_delay: root.amount,
-            usual: root.usual,
-            is_in_library: root.operation.is_some(),
-            caused: root.cost,
-            num_victims: u32::try_from(others.count()).unwrap_or(u32::MAX),
-            is_clock_unsure,
-            confidence_percent: if is_clock_unsure {
-                confidence_percent.min(UNSURE_CLOCK_PERCENT)
-            } else {
-                confidence_percent
-            },
-            next_best: root.next_best.map(|process| self.rank(process)),
-            late_sender: root.late_sender.map(|process| self.rank(process)),
-        }
-    }
-
-    /// Returns the incidents, and the incident of each root.
-    fn incidents(
-        &self,
-        roots: &[RootCause],
-        place: &[usize],
-        clusters: &[Cluster],
-        designed: &[DesignedWait],
-        waits: &[ChargedWait],
-    ) -> (Incidents, Vec<Option<usize>>) {
-        // The calls that waited for each root, and the parts of each root.
-        let mut calls: Vec<Vec<ExecRef>> = vec![Vec::new(); roots.len()];
-        for wait in waits {
-            if let Some(root) = wait.root {
-                let operation = self.segments.operation(wait.operation);
-                let call = exec_ref(wait.operation.lane, operation.call);
-                calls[place[root.index()]].push(call);
-            }
-        }
-        for (it, root) in self.roots.iter().enumerate() {
-            calls[place[it]].push(exec_ref(root.lane, root.call));
-        }
-        let mut found: Vec<(Incident, Vec<usize>)> = clusters
-            .iter()
-            .map(|it| {
-                let members = it.roots.iter().map(|&root| place[root]).collect();
-                (self.incident(roots, place, it, &calls), members)
-            })
-            .collect();
-        found.extend(designed.iter().map(|it| (self.designed(it), Vec::new())));
-        let order = |it: &Incident| {
-            let cost = Reverse(it.delay);
-            let rank = match it.kind {
-                CauseKind::NotEntered => 0,
-                CauseKind::Unknown => 2,
-                _ => 1,
-            };
-            (it.kind.is_by_design(), rank, cost, it.start, it.root.lane)
-        };
-        found.sort_by_key(|it| order(&it.0));
-        let mut of_root = vec![None; roots.len()];
-        for (index, (_, members)) in found.iter().enumerate() {
-            for &root in members {
-                of_root[root] = Some(index);
-            }
-        }
-        let all = found.into_iter().map(|it| it.0).collect();
-        let incidents = Incidents::new(all, |lane| self.clocks.host_of(lane));
-        (incidents, of_root)
-    }
-
-    fn incident(
-        &self,
-        roots: &[RootCause],
-        place: &[usize],
-        cluster: &Cluster,
-        calls: &[Vec<ExecRef>],
-    ) -> Incident {
-        let root = roots[place[cluster.roots[0]]];
-        let local = |time| self.clocks.local(root.lane, time);
-        let is_one = cluster.starts.is_empty();
-        let shown = if is_one {
-            &cluster.roots[..]
-        } else {
-            &cluster.roots[..1]
-        };
-        let members = shown.iter().flat_map(|&it| &calls[place[it]]).copied();
-        Incident {
-            start: local(cluster.start),
-            end: local(cluster.end),
-            kind: cluster.kind,
-            call_path: call_path(self.trace, root.call),
-            ranks: Vec::new(),
-            members: members.collect(),
-            delay: cluster.cost,
-            times: u32::try_from(cluster.starts.len())
-                .unwrap_or(u32::MAX)
-                .max(1),
-            every: period(&cluster.starts),
-            unentered: (self.hangs).unentered(self.trace, self.segments, cluster.roots[0]),
-            similar_group: 0,
-            root,
-        }
-        .with_sorted_members(self.trace)
-    }
-
-    fn designed(&self, it: &DesignedWait) -> Incident {
-        let lane = self.trace.lane(it.lane);
-        let call = exec_ref(it.lane, it.call);
-        let local = |time| self.clocks.local(it.lane, time);
-        let waiting = |it: &OperationRef| {
-            let operation = self.segments.operation(*it);
-            (operation, exec_ref(it.lane, operation.call))
-        };
-        let starts = it.waits.iter().map(|it| waiting(it).0.start);
-        let ends = it.waits.iter().map(|it| waiting(it).0.end);
-        let victims: BTreeSet<usize> = it
-            .waits
-            .iter()
-            .map(|it| self.segments.lane(it.lane).process)
-            .collect();
-        let members = it.waits.iter().map(|it| waiting(it).1);
-        Incident {
-            start: local(starts.chain([it.start]).min().unwrap_or(it.start)),
-            end: local(ends.chain([it.end]).max().unwrap_or(it.end)),
-            kind: it.kind,
-            root: RootCause {
-                kind: it.kind,
-                lane: it.lane,
-                rank: lane.rank,
-                call,
-                func: lane.executions.func[it.call.index()],
-                start: local(it.start),
-                end: local(it.end),
-                own_delay: DurationNs::ZERO,
-                usual: it.end.since(it.start),
-                is_in_library: false,
-                caused: it.cost,
-                num_victims: u32::try_from(victims.len()).unwrap_or(u32::MAX),
-                is_clock_unsure: false,
-                confidence_percent: DESIGNED_PERCENT,
-                next_best: None,
-                late_sender: None,
-            },
-            call_path: call_path(self.trace, call),
-            members: members.chain([call]).collect(),
-            ranks: Vec::new(),
-            delay: it.cost,
-            times: u32::try_from(it.starts.len()).unwrap_or(u32::MAX),
-            every: period(&it.starts),
-            unentered: None,
-            similar_group: 0,
-        }
-        .with_sorted_members(self.trace)
-    }
+fn run_length(trace: &Trace) -> DurationNs {
+    let span = trace.time_span();
+    span.map_or(DurationNs::ZERO, |(begin, end)| end.since(begin))
 }
 
 /// Returns the start of a root on the common clock.
 fn common_start(clocks: &Clocks, root: &RootCause) -> TimeNs {
     clocks.common(root.lane, root.start)
-}
-
-fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
-    ExecRef { lane, exec }
 }

@@ -47,6 +47,8 @@ pub(super) struct Cluster {
     pub(super) end: TimeNs,
     /// Total cost for all ranks.
     pub(super) cost: DurationNs,
+    /// How much earlier the run would have ended without it, if that is known.
+    pub(super) lost_run_time: Option<DurationNs>,
     /// Start of each occurrence, in order, if the incident is recurrent.
     pub(super) starts: Vec<TimeNs>,
 }
@@ -202,19 +204,21 @@ impl Sorted {
 }
 
 impl Grouping<'_> {
-    /// Returns the incidents of hosts: delays of one host that overlap. If a host is often busy, its delays are noise
+    /// Returns the incidents of hosts: delays of one host that overlap, with the waits for them. If a host is often busy, its delays are noise
     /// unless they cost far more than usual.
     fn busy_hosts(&self, mut of_hosts: Vec<usize>, noise: &mut Vec<usize>) -> Vec<Cluster> {
         of_hosts.sort_by_key(|&it| (self.host(it), self.roots[it].start, it));
         let mut found: Vec<(usize, TimeNs, Vec<usize>)> = Vec::new();
         for it in of_hosts {
             let (host, root) = (self.host(it), &self.roots[it]);
+            // The ranks that wait are late only when they go on.
+            let until = root.last_wait_end.max(root.end + JOINED);
             match found.last_mut() {
-                Some((of, end, roots)) if *of == host && root.start < *end + JOINED => {
-                    *end = root.end.max(*end);
+                Some((of, end, roots)) if *of == host && root.start < *end => {
+                    *end = until.max(*end);
                     roots.push(it);
                 }
-                _ => found.push((host, root.end, vec![it])),
+                _ => found.push((host, until, vec![it])),
             }
         }
         let mut clusters = Vec::new();
@@ -416,6 +420,7 @@ impl Grouping<'_> {
             start: starts.min().unwrap_or_default(),
             end: ends.max().unwrap_or_default(),
             cost: roots.iter().map(|&it| self.cost(it)).sum(),
+            lost_run_time: None,
             starts: Vec::new(),
             roots,
         }

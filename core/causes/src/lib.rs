@@ -5,14 +5,15 @@
 //! | step | module |
 //! |---|---|
 //! | finds the release of each operation, and so its wait | `release` |
-//! | finds the usual duration at each place, and the excesses over it | `usual`, `work_excesses` |
-//! | finds places where work varies by much, by design | `place_tail` |
+//! | finds the usual duration at each place, its drift over the run, and the excesses over it | `usual`, `work_excesses` |
+//! | finds places where work varies by much, by design | `usual::place_tail` |
 //! | replays every lane without the excesses: attributes each wait to a delay | `replay` |
 //! | finds messages between hosts that were late, or whose receivers were stopped | `late_network` |
 //! | decides among lanes that stalled in the library at once which one the others waited for | `stall` |
 //! | finds collectives that not all ranks entered, the roots of all delays that follow | `unentered` |
 //! | assigns kinds, groups roots into incidents | `grouping`, `background`, `by_design` |
 //! | estimates the confidence in the rank | `confidence` |
+//! | replays the run without an incident: how much shorter it would be | `run_time` |
 //!
 //! [`Causes::find`] does all of this once; [`Causes::of`] then returns the cause for any execution of any function.
 //! [`Causes::of_stalls`] does the same with the reports of the ranks of a running job, which are too few to determine
@@ -58,14 +59,15 @@ mod by_design;
 mod causes;
 mod confidence;
 mod delay_root;
+mod found;
 mod grouping;
 mod lane_delays;
 mod late_network;
 mod outcome;
-mod place_tail;
 mod release;
 mod replay;
 mod replay_order;
+mod run_time;
 mod stall;
 mod unentered;
 mod usual;

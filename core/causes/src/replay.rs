@@ -45,6 +45,8 @@ pub(super) struct ChargedWait {
 /// The result of the replay.
 pub(super) struct Replayed {
     pub(super) roots: Vec<DelayRoot>,
+    /// The excesses of own work by lane, in order of time.
+    pub(super) work: Vec<Vec<LaneExcess>>,
     pub(super) waits: Vec<ChargedWait>,
     /// Waits that no delay explains: they are by design.
     pub(super) by_design: Vec<OperationRef>,
@@ -86,14 +88,16 @@ pub(super) fn replay(
         after,
         found: Replayed {
             roots,
+            work: Vec::new(),
             waits: Vec::new(),
             by_design: Vec::new(),
         },
     };
-    for it in by_end(segments) {
+    for it in by_end(segments, TimeNs(i64::MIN)) {
         replay.pass(it);
     }
-    replay.found
+    let Replay { found, work, .. } = replay;
+    Replayed { work, ..found }
 }
 
 struct Replay<'a> {

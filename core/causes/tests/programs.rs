@@ -2,8 +2,8 @@
 
 use callgrove_causes::Causes;
 use callgrove_model::{
-    FuncEventKind, LaneIdx, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
-    ThreadId, TimeNs, Trace, Warnings,
+    DurationNs, FuncEventKind, LaneIdx, NameTable, ProgramId, Progress, RankBuilder, RankId,
+    StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
 
 /// A run of a program with the times of its iterations.
@@ -99,6 +99,18 @@ impl Run {
         delays.into_iter().map(|it| (it.1, it.2)).collect()
     }
 
+    /// Returns how much shorter the run would be without each incident that is not by design, in order of time, and
+    /// without all; milliseconds.
+    fn lost_ms(&self) -> (Vec<i64>, i64) {
+        let in_ms = |it: DurationNs| (it.as_us() + 500) / 1_000;
+        let known = |it: Option<DurationNs>| in_ms(it.expect("the run is short"));
+        let incidents = self.causes.incidents().all().iter();
+        let mut named: Vec<_> = incidents.filter(|it| it.kind.names_a_fault()).collect();
+        named.sort_by_key(|it| it.start);
+        let each = named.into_iter().map(|it| known(it.lost_run_time));
+        (each.collect(), known(self.causes.lost_run_time()))
+    }
+
     /// Returns by how many microseconds named delays lengthened an iteration of a rank.
     fn named_us(&self, rank: usize, iteration: usize) -> i64 {
         let time = |at: usize| TimeNs(self.starts_us[rank][at] * 1_000);
@@ -131,6 +143,31 @@ fn a_wait_is_not_charged_for_what_another_rank_would_have_waited_anyway() {
     let later =
         (41..79).flat_map(|iteration| [0, 1, 2, 3].map(|rank| run.named_us(rank, iteration)));
     assert_eq!(later.sum::<i64>(), 0, "all ranks are late alike");
+}
+
+#[test]
+fn a_run_is_shorter_without_a_delay_only_if_nothing_else_would_take_as_long() {
+    // Rank 3 has 2 ms less to do than the others. It is late by 5 ms once, as are ranks 1 and 2 together.
+    let run = |meets| {
+        program(4, 80, meets, |rank, iteration| {
+            let late_us = match (rank, iteration) {
+                (3, 20) => 5_000,
+                (1, 60) => 6_000,
+                (2, 60) => 4_000,
+                _ => 0,
+            };
+            vec![("work", if rank == 3 { 1_000 } else { 3_000 } + late_us)]
+        })
+    };
+    let together = run(true);
+    let late = [(3, 5), (1, 6), (2, 4)];
+    assert_eq!(together.delays(), late);
+    // Without the delay of rank 1, rank 2 would have made all wait for 4 ms.
+    assert_eq!(together.lost_ms(), (vec![3, 2, 0], 9));
+    // Where no rank waits for another, the run is as long as its last rank.
+    let apart = run(false);
+    assert_eq!(apart.delays(), late);
+    assert_eq!(apart.lost_ms(), (vec![0, 2, 0], 6));
 }
 
 #[test]

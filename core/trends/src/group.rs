@@ -68,7 +68,7 @@ impl Group {
 
     /// Returns whether another, less costly group is part of this finding.
     fn covers(&self, other: &Self, run: DurationNs) -> bool {
-        let is_same = |one: &LaneFinding, two: &LaneFinding| kind(one.what) == kind(two.what);
+        let is_same = |one: &LaneFinding, two: &LaneFinding| kind(one) == kind(two);
         let (Some(own), Some(others)) = (self.of_lanes.first(), other.of_lanes.first()) else {
             return false;
         };
@@ -91,7 +91,7 @@ pub(super) fn groups(
     for (context, findings) in found {
         let mut of_kind: BTreeMap<u8, Vec<LaneFinding>> = BTreeMap::new();
         for finding in findings {
-            let kind = kind(finding.what);
+            let kind = kind(&finding);
             of_kind.entry(kind).or_default().push(finding);
         }
         for findings in of_kind.into_values() {
@@ -142,8 +142,10 @@ fn at_one_time(mut findings: Vec<LaneFinding>, run: DurationNs) -> Vec<Vec<LaneF
     parts
 }
 
-fn kind(shift: Shift) -> u8 {
-    match shift {
+/// Returns a number that findings must share to be one.
+fn kind(finding: &LaneFinding) -> u8 {
+    match finding.what {
+        Shift::Slow { .. } if finding.is_among_slow => 3,
         Shift::Slow { .. } => 0,
         Shift::Growth { .. } => 1,
         Shift::Change { .. } => 2,

@@ -1,5 +1,7 @@
 //! Tests of the calls of one context: slow lanes, and lanes on which the own time grows or changes.
 
+use std::collections::BTreeSet;
+
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
 
 use super::lane_windows::{LaneWindows, NUM_WINDOWS};
@@ -80,9 +82,18 @@ pub(super) struct Onset {
 pub(super) struct LaneFinding {
     pub(super) lane: LaneIdx,
     pub(super) what: Shift,
+    /// True if its peers are the other lanes that are slower than most.
+    pub(super) is_among_slow: bool,
     /// The time that it costs this lane.
     pub(super) cost: DurationNs,
     pub(super) evidence: f64,
+}
+
+impl LaneFinding {
+    /// Returns whether the lane is slower than its peers throughout.
+    pub(super) fn is_slow(&self) -> bool {
+        matches!(self.what, Shift::Slow { .. })
+    }
 }
 
 /// A difference of own times.
@@ -138,29 +149,37 @@ impl ContextSummary {
             let finding = change().or_else(|| self.growth(lane)).or_else(slow);
             found.extend(finding.filter(|it| it.cost >= min_cost));
         }
+        self.compare_slow(&mut found, min_cost);
         found
+    }
+
+    /// Compares the lanes that are slower than most with one another: nodes may differ in speed, and one rank of the slower
+    /// ones may be slower yet.
+    fn compare_slow(&self, found: &mut [LaneFinding], min_cost: DurationNs) {
+        let slow = found.iter().filter(|it| it.is_slow());
+        let slow: BTreeSet<LaneIdx> = slow.map(|it| it.lane).collect();
+        let of_slow = self.lanes.iter().filter(|it| slow.contains(&it.lane));
+        let of_slow: Vec<&LaneSummary> = of_slow.collect();
+        let Some(peers) = Peers::of(&of_slow) else {
+            return;
+        };
+        for lane in of_slow {
+            let Some(finding) = self.slow(lane, &peers).filter(|it| it.cost >= min_cost) else {
+                continue;
+            };
+            let known = found.iter_mut().find(|it| it.lane == lane.lane);
+            if let Some(known) = known {
+                *known = LaneFinding {
+                    is_among_slow: true,
+                    ..finding
+                };
+            }
+        }
     }
 
     /// Returns the lanes that can be compared, if there are enough of them.
     pub(super) fn peers(&self) -> Option<Peers> {
-        let with_calls = || self.lanes.iter().filter(|it| it.num_calls >= MIN_CALLS);
-        let usual: Vec<i64> = with_calls().map(|lane| lane.usual_ns).collect();
-        if usual.len() < MIN_LANES {
-            return None;
-        }
-        let (usual_ns, spread_ns) = median_and_spread(&usual);
-        let window = |at: usize| {
-            let of_lanes = with_calls().filter_map(|lane| {
-                let last = lane.windows.len().checked_sub(1)?;
-                lane.windows.get(at * (last + 1) / NUM_WINDOWS).copied()
-            });
-            median(of_lanes.collect())
-        };
-        Some(Peers {
-            usual_ns,
-            spread_ns: spread_ns.max(usual_ns / MIN_SPREAD_DIVISOR),
-            windows: (0..NUM_WINDOWS).map(window).collect(),
-        })
+        Peers::of(&self.lanes.iter().collect::<Vec<_>>())
     }
 
     fn slow(&self, lane: &LaneSummary, peers: &Peers) -> Option<LaneFinding> {
@@ -184,6 +203,7 @@ impl ContextSummary {
                 usual_ns: lane.usual_ns,
                 peers_ns: peers.usual_ns,
             },
+            is_among_slow: false,
             cost: cost(excess_ns, lane.num_calls),
             evidence,
         })
@@ -204,6 +224,7 @@ impl ContextSummary {
         grows.then(|| LaneFinding {
             lane: lane.lane,
             what: Shift::Growth { from_ns, to_ns },
+            is_among_slow: false,
             cost: cost(growth_ns / 2, lane.num_calls),
             evidence,
         })
@@ -242,6 +263,7 @@ impl ContextSummary {
                 to_ns,
                 at: onset.at,
             },
+            is_among_slow: false,
             cost: cost(step_ns, onset.num_after),
             evidence,
         })
@@ -253,6 +275,30 @@ pub(super) struct Peers {
     pub(super) usual_ns: i64,
     spread_ns: i64,
     windows: Vec<i64>,
+}
+
+impl Peers {
+    /// Returns what is usual among some lanes, if enough of them can be compared.
+    fn of(lanes: &[&LaneSummary]) -> Option<Self> {
+        let with_calls = || lanes.iter().filter(|it| it.num_calls >= MIN_CALLS);
+        let usual: Vec<i64> = with_calls().map(|lane| lane.usual_ns).collect();
+        if usual.len() < MIN_LANES {
+            return None;
+        }
+        let (usual_ns, spread_ns) = median_and_spread(&usual);
+        let window = |at: usize| {
+            let of_lanes = with_calls().filter_map(|lane| {
+                let last = lane.windows.len().checked_sub(1)?;
+                lane.windows.get(at * (last + 1) / NUM_WINDOWS).copied()
+            });
+            median(of_lanes.collect())
+        };
+        Some(Self {
+            usual_ns,
+            spread_ns: spread_ns.max(usual_ns / MIN_SPREAD_DIVISOR),
+            windows: (0..NUM_WINDOWS).map(window).collect(),
+        })
+    }
 }
 
 impl LaneSummary {

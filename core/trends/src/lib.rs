@@ -25,7 +25,8 @@
 //! - *Slow*: the usual duration of a lane exceeds the median of the lanes by 15 % and by 5 spreads, in nine of ten
 //!   windows by at least half of that. The spread is the median absolute deviation of the lanes × 1.4826 (Hampel,
 //!   JASA 69, 1974, doi:10.1080/01621459.1974.10482962; it holds while at most half of the lanes are slow), at least
-//!   2 %, and at least the standard error of the lane's own quantile.
+//!   2 %, and at least the standard error of the lane's own quantile. If four lanes or more are slow, as on nodes of
+//!   another kind, they are compared with one another by the same rule.
 //! - *Growth*: the line through the windows has the Theil-Sen slope, the median of the slopes of all pairs (Sen, JASA
 //!   63, 1968, doi:10.1080/01621459.1968.10480934; 29 % of the windows may be wrong). The growth is above 15 % and 4
 //!   standard errors of a window, and Kendall's τ is above .5 (1 in 1,000 series of 20 independent windows without a

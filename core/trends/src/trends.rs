@@ -170,8 +170,7 @@ impl Contexts {
         let summary = self.summaries.get(&group.context)?;
         let shift = group.shift()?;
         let lanes = group.lanes();
-        let all = || summary.lanes.iter().map(|it| it.lane);
-        let peers: Vec<LaneIdx> = all().filter(|lane| !lanes.contains(lane)).collect();
+        let peers = self.peers(group, summary);
         let ranks = ranks(run, lanes.iter().copied());
         let peer_ranks = self::ranks(run, peers.iter().copied());
         let mut other_funcs = Vec::new();
@@ -193,6 +192,27 @@ impl Contexts {
             cost: group.cost,
             evidence: group.evidence(),
         })
+    }
+
+    /// Returns the lanes that those of a group are compared with.
+    fn peers(&self, group: &Group, summary: &ContextSummary) -> Vec<LaneIdx> {
+        let findings = self.found.get(&group.context).into_iter().flatten();
+        let slow: BTreeSet<LaneIdx> = findings
+            .filter(|it| it.is_slow())
+            .map(|it| it.lane)
+            .collect();
+        let own = group.lanes();
+        let first = group.of_lanes.first();
+        let all = summary
+            .lanes
+            .iter()
+            .map(|it| it.lane)
+            .filter(|lane| !own.contains(lane));
+        match first {
+            Some(it) if it.is_among_slow => all.filter(|lane| slow.contains(lane)).collect(),
+            Some(it) if it.is_slow() => all.filter(|lane| !slow.contains(lane)).collect(),
+            _ => all.collect(),
+        }
     }
 
     fn doubt(&self, group: &Group, shift: Shift, summary: &ContextSummary) -> Option<TrendDoubt> {

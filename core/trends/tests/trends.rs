@@ -74,7 +74,11 @@ impl Rank {
 /// Returns a run of ranks on hosts of two: each step has a kernel and an update with the durations of `work`, then
 /// all wait for the last.
 fn run(work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>) -> Trace {
-    let mut ranks: Vec<Rank> = (0..NUM_RANKS).map(Rank::new).collect();
+    run_of(NUM_RANKS, work)
+}
+
+fn run_of(num_ranks: u32, work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>) -> Trace {
+    let mut ranks: Vec<Rank> = (0..num_ranks).map(Rank::new).collect();
     for rank in &mut ranks {
         rank.enter("main");
     }
@@ -145,6 +149,27 @@ fn a_slow_host_is_named_with_its_peers_and_its_factor() {
     assert!(
         (cost_us - expected_us).abs() < expected_us / 20,
         "{cost_us}"
+    );
+}
+
+#[test]
+fn a_slow_rank_among_slower_ones_is_named_as_well() {
+    let trace = run_of(12, |rank, _| match rank {
+        9 => usual(165, 165),
+        7.. => usual(120, 120),
+        _ => usual(100, 100),
+    });
+    let mut found = found(&trace);
+    found.sort_by_key(ranks);
+    let words: Vec<String> = found.iter().map(|it| it.summary(&trace)).collect();
+    assert_eq!(
+        words,
+        [
+            "ranks 7, 8, 10 and 11 1.20 times their peers in Solver::kernel throughout, as in Solver::update; peers: \
+             ranks 0 to 6",
+            "rank 9, host nid4, 1.37 times its peers in Solver::kernel throughout, as in Solver::update; peers: ranks \
+             7, 8, 10 and 11",
+        ]
     );
 }
 

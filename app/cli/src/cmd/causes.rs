@@ -69,6 +69,11 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     destination.write(|out| {
         out.rows(&IncidentTable { begin_us }, rows.take(limit))?;
         if destination.is_text()
+            && let Some(without) = causes.run_without_faults()
+        {
+            writeln!(out, "\n{without}")?;
+        }
+        if destination.is_text()
             && let Some(open) = open_calls_sentence(&trace)
         {
             writeln!(out, "\n{open}")?;

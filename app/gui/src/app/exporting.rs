@@ -106,6 +106,7 @@ impl CallgroveApp {
             incidents,
             candidates,
             with_labels: true,
+            nodes: None,
             origin,
             inputs: Vec::new(),
         }

@@ -4,6 +4,7 @@
 mod cascade;
 mod open_calls;
 mod rows;
+mod run_time;
 mod text;
 mod trees;
 

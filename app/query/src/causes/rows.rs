@@ -1,7 +1,7 @@
 //! Causes and incidents as table rows with fixed column names. Times are in microseconds.
 
 use callgrove_causes::{DelayRole, Hop, Incident};
-use callgrove_model::{Forest, FunctionName, TreeIdx};
+use callgrove_model::{DurationNs, Forest, FunctionName, TreeIdx};
 use serde::Serialize;
 
 use super::{RunCauses, SimilarIncidents};
@@ -83,6 +83,8 @@ pub struct IncidentRow {
     pub num_ranks: usize,
     /// Total delay of all of them.
     pub delay_us: i64,
+    /// How much earlier the run would have ended without it; `None` if that is not known.
+    pub lost_run_time_us: Option<i64>,
     /// Description as text.
     pub words: String,
     /// Repetition as text; empty if it does not repeat.
@@ -128,6 +130,7 @@ impl RunCauses {
             num_executions: incident.members.len(),
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,
+            lost_run_time_us: incident.lost_run_time.map(DurationNs::as_us),
             words: self.incident_sentence(incident),
             again: self
                 .similar(index)

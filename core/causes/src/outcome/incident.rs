@@ -25,6 +25,8 @@ pub struct Incident {
     pub ranks: Vec<RankId>,
     /// Total delay of all ranks, including the root's own delay.
     pub delay: DurationNs,
+    /// How much earlier the run would have ended without it; `None` if that is not known.
+    pub lost_run_time: Option<DurationNs>,
     /// Number of occurrences, if recurrences are one incident: causes by design, noise, and the tracer's writes.
     /// `start`, `end`, `root`, `members` and `ranks` are then those of the costliest occurrence.
     pub times: u32,
@@ -108,17 +110,8 @@ impl SimilarIncidents {
             .rank
             .map_or(String::new(), |rank| format!(" on rank {rank}"));
         let every = self.every.map_or(String::new(), |every| {
-            format!(", about every {}", two_digits(every))
+            format!(", about every {}", every.to_two_digits())
         });
         format!("{more} similar {incidents}{place}{every}")
     }
-}
-
-/// Rounds a duration to two significant digits, for an estimate.
-fn two_digits(duration: DurationNs) -> DurationNs {
-    let mut unit = 1_i64;
-    while duration.0 / unit >= 100 {
-        unit = unit.saturating_mul(10);
-    }
-    DurationNs((duration.0.saturating_add(unit / 2) / unit).saturating_mul(unit))
 }

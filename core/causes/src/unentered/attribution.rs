@@ -77,6 +77,7 @@ impl Hangs {
                 start: root.start.min(it.first.start()),
                 end: root.last_wait_end,
                 cost: root.total_cost(),
+                lost_run_time: None,
                 starts: Vec::new(),
             });
             roots.push(root);

@@ -220,6 +220,11 @@ impl RunIdentity {
         self.processes().filter_map(Process::host).collect()
     }
 
+    /// Returns the host of a rank, if it is known.
+    pub fn host(&self, program: ProgramId, rank: RankId) -> Option<&str> {
+        self.programs.get(&program)?.ranks.get(&rank)?.host()
+    }
+
     /// Returns the command line of the first program, if it is known.
     pub fn command_line(&self) -> Option<&str> {
         let program = self.programs.values().next()?;

@@ -123,6 +123,16 @@ impl DurationNs {
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
+
+    /// Rounds to two significant digits, for an estimate.
+    #[must_use]
+    pub fn to_two_digits(self) -> Self {
+        let mut unit = 1_i64;
+        while self.0 / unit >= 100 {
+            unit = unit.saturating_mul(10);
+        }
+        Self((self.0.saturating_add(unit / 2) / unit).saturating_mul(unit))
+    }
 }
 
 impl Add<DurationNs> for TimeNs {

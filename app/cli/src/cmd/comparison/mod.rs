@@ -2,5 +2,6 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod nodes;
 mod outcome;
 mod report;

@@ -5,11 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_model::{ExecLabel, ProgramId, Trace};
 use callgrove_session::{Command, PatternId, Snapshot};
+use callgrove_tables::{FlatTable, MapPointRow};
 use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 
 use super::session_wait::{JournalUse, open_session};
 use crate::output::{print, warn};
 use crate::stop::StopSignal;
+use crate::table_output::TableDestination;
 use callgrove_args::DrawArgs;
 use callgrove_headless::{Readers, replace_file};
 
@@ -17,7 +19,11 @@ use callgrove_headless::{Readers, replace_file};
 const EXTENSIONS: [&str; 2] = ["svg", "png"];
 
 pub(crate) fn run(args: &DrawArgs) -> Result<()> {
-    check_extension(&args.out)?;
+    let table = args.table_of_map();
+    let table = table.as_ref().map(TableDestination::of).transpose()?;
+    if table.is_none() {
+        check_extension(&args.out)?;
+    }
     let mut opened = open_session(
         &args.trace.source(),
         args.function.as_deref(),
@@ -32,7 +38,13 @@ pub(crate) fn run(args: &DrawArgs) -> Result<()> {
     }
     let wanted = wanted(args, opened.session.snapshot())?;
     let (session, wait) = opened.parts();
+    // The map is ready when it is drawn.
     let picture = draw_view(session, &wanted, wait)?;
+    if let Some(table) = table {
+        let points = MapPointRow::all(session.snapshot()).context("the run has no map")?;
+        table.write_rows(&FlatTable::default(), points)?;
+        return Ok(());
+    }
     let content = picture.file(&args.out.to_string_lossy())?;
     replace_file(&args.out, &content, Readers::ByMask)
         .with_context(|| format!("cannot write {}", args.out.display()))?;

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_gui::export::report_html;
+use callgrove_query::{Nodes, NodesOfRun};
 use callgrove_report::{CandidateChoice, IncidentChoice, ReportOrigin, ReportRequest};
 
+use super::super::comparison::nodes::nodes_of_run;
 use super::session_wait::{JournalUse, open_session};
 use crate::exit::Exit;
-use crate::output::with_progress;
+use crate::output::{Clock, with_progress};
 use crate::report_origin::{input_files, origin};
 use crate::stop::StopSignal;
-use callgrove_args::ReportArgs;
+use callgrove_args::{ConnectArgs, ReportArgs};
 use callgrove_headless::{Readers, replace_file};
+use callgrove_session::Snapshot;
 
 /// Number of incidents if none are chosen.
 const MAX_INCIDENTS: usize = 5;
@@ -35,6 +38,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
     let inputs = with_progress("Hashing the inputs", |progress| {
         input_files(&source, !args.no_hashes, progress)
     })?;
+    let nodes = nodes(&args.nodes, opened.session.snapshot())?;
     let request = ReportRequest {
         incidents: if args.incident.is_empty() {
             IncidentChoice::Costliest {
@@ -47,6 +51,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
             at_most: args.candidates,
         },
         with_labels: args.labels,
+        nodes,
         origin: ReportOrigin {
             command: command_line(),
             ..origin()
@@ -61,6 +66,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         .with_context(|| format!("cannot write {}", args.out.display()))?;
     let trace = snapshot.trace().context("the trace was closed")?;
     Ok(Exit::after(&trace.warnings))
+}
+
+/// Returns the hosts of the reported run and of others; `None` if no others are named.
+fn nodes(others: &[String], snapshot: &Snapshot) -> Result<Option<Nodes>> {
+    let Some(causes) = snapshot.causes().filter(|_| !others.is_empty()) else {
+        return Ok(None);
+    };
+    let mut clock = Clock::new(false);
+    let others = others.iter();
+    let others = others.map(|it| nodes_of_run(it, &ConnectArgs::default(), &mut clock));
+    let mut runs = others.collect::<Result<Vec<_>>>()?;
+    runs.push(NodesOfRun::of(causes));
+    Ok(Some(Nodes::of(&runs)))
 }
 
 /// Returns the command line as a shell takes it.

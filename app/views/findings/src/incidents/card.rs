@@ -183,9 +183,12 @@ pub(super) fn cost_text(incident: &Incident) -> String {
     }
 }
 
-/// Returns `16 ranks · 5 executions of compute, labelled abnormal`.
+/// Returns `run 53 ms longer · 16 ranks · 5 executions of compute, labelled abnormal`.
 pub(super) fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
-    let ranks = count_of(incident.ranks.len(), "rank");
+    let mut ranks = count_of(incident.ranks.len(), "rank");
+    if let Some(run) = snapshot.causes().and_then(|it| it.run_with(incident)) {
+        ranks = format!("{run} · {ranks}");
+    }
     let Some(analysis) = snapshot.analysis() else {
         return format!("{ranks} · {}", count_of(incident.members.len(), "call"));
     };
@@ -219,6 +222,9 @@ fn tooltip_ui(causes: &RunCauses, incident: &Incident, ui: &mut Ui) {
         "Lasted {length}; all ranks together lost {}",
         incident.delay
     ));
+    if let Some(shorter) = causes.run_without(incident) {
+        ui.label(format!("Without it the run would be {shorter}"));
+    }
     ui.label(format!("Confidence {} %", root.confidence_percent));
     ui.label(format!(
         "{} waited or stalled, on {}",

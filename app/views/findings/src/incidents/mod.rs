@@ -67,9 +67,10 @@ fn header_ui(
         };
         let num_by_design = num_by_design(causes);
         let num_others = causes.incidents().len() - num_by_design;
-        header_fact(ui, count_of(num_others, "incident")).on_hover_text(
-            "Delays with a common cause. Sorted by cost: the total delay of all ranks.",
-        );
+        let without = causes.run_without_faults().unwrap_or_default();
+        header_fact(ui, count_of(num_others, "incident")).on_hover_text(format!(
+            "Delays with a common cause. Sorted by cost: the total delay of all ranks. {without}"
+        ));
         if num_by_design > 0 {
             ui.toggle_value(
                 state.hides_by_design_mut(),

@@ -1,7 +1,7 @@
 //! Streams written by the tests, a store in memory, and functions that run instances on them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -47,8 +47,10 @@ impl Script {
         self.steps.truncate(num_steps);
     }
 
-    pub(crate) fn num_events(&self) -> usize {
-        self.steps.iter().map(|step| step.funcs.len()).sum()
+    /// Returns the number of function events of the steps with these indices.
+    pub(crate) fn num_events(&self, steps: Range<usize>) -> usize {
+        let steps = self.steps.range(steps);
+        steps.map(|step| step.funcs.len()).sum()
     }
 
     fn last(&mut self) -> &mut StepBatch {
@@ -165,6 +167,22 @@ impl Script {
     pub(crate) fn recorded(&self) -> Stream {
         Stream {
             reopen: Some(self.ending(End::Good)),
+            ..self.stream()
+        }
+    }
+
+    /// Returns a recorded stream of the first steps only. What it costs to make it does not depend on their number.
+    pub(crate) fn recorded_steps(&self, num_steps: usize) -> Stream {
+        let first = || -> OpenStream {
+            let mut script = self.clone();
+            Box::new(move || {
+                script.keep_steps(num_steps);
+                Ok(Box::new(Scripted(script, End::Good)))
+            })
+        };
+        Stream {
+            open: first(),
+            reopen: Some(first()),
             ..self.stream()
         }
     }

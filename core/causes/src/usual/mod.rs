@@ -5,6 +5,12 @@
 //! median is 1.28 standard deviations of a normal law, and durations are skewed to the right, by about 1.4. A lane
 //! that is slower than the others *and* less steady than they are was slow in most of its visits, so the usual
 //! duration of the others applies. A lane that is slower and steady has more work.
+//!
+//! Where the work of all lanes drifts alike over the run, a visit is compared with the level of its time ([`drift`]).
+
+mod centre;
+mod drift;
+mod place_tail;
 
 use std::collections::BTreeSet;
 
@@ -13,19 +19,16 @@ use callgrove_segments::{
     Gap, MIN_WORK, Operation, OperationKind, OperationRef, Segments, ShortVisits,
 };
 
-use super::place_tail::{LaneExcesses, PlaceTail};
 use super::release::Released;
+use centre::{Centre, among, middle};
+use drift::PlaceDrift;
+use place_tail::{LaneExcesses, PlaceTail};
 
 /// Minimum excess of calls and waits.
 pub(super) const MIN_WAIT: DurationNs = DurationNs::from_us(60);
 
 /// Minimum excess of a visit over the median, in standard deviations.
 const DEVIATIONS: i64 = 8;
-/// Factor from the distance of the first tenth below the median to a standard deviation above it: 1.4 / 1.28 = 35 /
-/// 32.
-const UPWARDS: (i64, i64) = (35, 32);
-/// Divisor of the median that gives the minimum spread, 3 %: clocks tick, and caches and frequencies vary.
-const MIN_SPREAD_DIVISOR: i64 = 33;
 /// Minimum number of values of a lane with its own usual duration.
 const LANE_VALUES: usize = 10;
 /// Minimum number of values, over all lanes, of a place with a usual duration.
@@ -35,10 +38,8 @@ const COMPARED_LANES: usize = 3;
 /// Maximum number of visits of a lane that is still setting up: its excesses must also be longer than the usual
 /// duration.
 const SET_UP_VISITS: usize = 3;
-/// Number of spreads of the others by which the median of a slower lane is above theirs.
-const SLOWER: i64 = 4;
-/// Factor by which the spread of an unsteady lane is larger than that of the others.
-const UNSTEADY: i64 = 3;
+/// Multiple of the short visits of a lane that it must have of long ones, whose order is known, for a drift.
+const FEW_SHORT: usize = 16;
 
 /// One visit of a place that may be an excess.
 #[derive(Clone, Copy, Debug)]
@@ -234,36 +235,6 @@ impl PlaceExcess {
     }
 }
 
-/// Median and spread of some durations.
-#[derive(Clone, Copy, Debug)]
-struct Centre {
-    median_ns: i64,
-    spread_ns: i64,
-}
-
-impl Centre {
-    /// Computes the centre of durations in any order; reorders them.
-    fn of(durations: &mut [i64]) -> Option<Self> {
-        let last = durations.len().checked_sub(1)?;
-        let (below, median, _) = durations.select_nth_unstable(last / 2);
-        let median_ns = *median;
-        let tenth = last / 10;
-        let tenth_ns = match below.len() {
-            0 => median_ns,
-            _ if tenth >= below.len() => median_ns,
-            _ => *below.select_nth_unstable(tenth).1,
-        };
-        Some(Self {
-            median_ns,
-            spread_ns: (median_ns - tenth_ns).saturating_mul(UPWARDS.0) / UPWARDS.1,
-        })
-    }
-
-    fn least(&self) -> i64 {
-        self.median_ns / MIN_SPREAD_DIVISOR
-    }
-}
-
 /// Returns the visits that took longer than usual by eight standard deviations and at least `floor`, in order.
 /// A place with few visits that `is_exceptional`, given the place and the lane of each visit, has no usual duration but
 /// 0.
@@ -311,25 +282,49 @@ fn lanes_of_rare(short: &ShortVisits, place: u32, long: &[PlaceVisit]) -> Option
 /// The visits of one place by one lane.
 struct OfLane<'a> {
     short_ns: &'a [u16],
+    /// In order of time.
     long: &'a [PlaceVisit],
+    /// The drift of the place.
+    drift: Option<PlaceDrift>,
 }
 
 impl OfLane<'_> {
+    /// Returns the long visits with the level of their time.
+    fn long(&self) -> impl Iterator<Item = (&PlaceVisit, f64)> {
+        let numbered = self.long.iter().enumerate();
+        numbered.map(|(at, it)| {
+            (
+                it,
+                self.drift
+                    .map_or(1.0, |drift| drift.at(at, self.long.len())),
+            )
+        })
+    }
+
+    /// Returns the long visits that determine the usual duration, without the drift, in nanoseconds.
+    fn long_ns(&self) -> impl Iterator<Item = i64> {
+        let usable = self.long().filter(|it| !it.0.is_left_out);
+        usable.map(|(it, level)| without_drift(it.duration, level))
+    }
+
     /// Returns the durations that determine the usual one, in nanoseconds.
     fn usable(&self) -> impl Iterator<Item = i64> {
         let short = self.short_ns.iter().map(|&it| i64::from(it));
-        let long = self.long.iter().filter(|it| !it.is_left_out);
-        short.chain(long.map(|it| it.duration.0))
+        short.chain(self.long_ns())
     }
 
     /// Returns its excesses over the usual duration, of which those of `least_ns` and more are unusual.
     fn excesses(&self, usual: &Centre, least_ns: i64) -> LaneExcesses {
-        let long = self.long.iter().filter(|it| !it.is_left_out);
         LaneExcesses {
             num_visits: self.num_usable(),
-            long_ns: long.map(|it| it.duration.0 - usual.median_ns).collect(),
+            long_ns: self.long_ns().map(|it| it - usual.median_ns).collect(),
             least_ns,
         }
+    }
+
+    /// Returns whether its short visits, whose times are not known, are too few to matter.
+    fn is_ordered(&self) -> bool {
+        self.short_ns.len() * FEW_SHORT <= self.long.len()
     }
 
     fn num_usable(&self) -> usize {
@@ -348,9 +343,24 @@ fn lanes_of<'a>(short: &'a ShortVisits, place: u32, long: &'a [PlaceVisit]) -> V
         let lane = [short_lane, long_lane].into_iter().flatten().min()?;
         let short_ns = short.next_if(|it| it.0 == lane).map_or(&[][..], |it| it.1);
         let long = long.next_if(|it| it[0].lane == lane).unwrap_or_default();
-        Some(OfLane { short_ns, long })
+        Some(OfLane {
+            short_ns,
+            long,
+            drift: None,
+        })
     };
-    std::iter::from_fn(next).collect()
+    let mut lanes: Vec<OfLane<'_>> = std::iter::from_fn(next).collect();
+    let ordered = lanes.iter().filter(|it| it.is_ordered());
+    let drift = PlaceDrift::of(ordered.map(|it| it.long_ns().collect()));
+    for lane in lanes.iter_mut().filter(|it| it.is_ordered()) {
+        lane.drift = drift;
+    }
+    lanes
+}
+
+/// Returns how long a visit would have taken at the usual level.
+fn without_drift(duration: DurationNs, level: f64) -> i64 {
+    DurationNs::nearest(duration.0.real() / level).0
 }
 
 fn judge_place(
@@ -400,43 +410,18 @@ fn judge_place(
         if is_set_up {
             least_ns = least_ns.max(usual.median_ns);
         }
-        found.extend(lane.long.iter().filter_map(|it| {
-            let amount = it.duration - DurationNs(usual.median_ns);
-            (amount.0 > least_ns).then_some(PlaceExcess {
+        found.extend(lane.long().filter_map(|(it, level)| {
+            let excess_ns = without_drift(it.duration, level) - usual.median_ns;
+            let usual = DurationNs::nearest(usual.median_ns.real() * level);
+            let amount = it.duration - usual;
+            (excess_ns > least_ns && amount > floor).then_some(PlaceExcess {
                 visit: it.visit,
-                usual: DurationNs(usual.median_ns),
+                usual,
                 amount,
                 is_set_up,
-                is_by_design: amount.0.real() <= by_design_ns,
+                is_by_design: excess_ns.real() <= by_design_ns,
             })
         }));
-    }
-}
-
-/// Returns the centre that applies to a lane among others.
-fn among(own: Centre, others: Centre) -> Centre {
-    let spread_ns = others.spread_ns.max(others.least());
-    let is_slower = own.median_ns > others.median_ns + SLOWER * spread_ns;
-    if is_slower && own.spread_ns > UNSTEADY * spread_ns {
-        return others;
-    }
-    let most_ns = others.spread_ns.saturating_mul(UNSTEADY).max(own.least());
-    Centre {
-        spread_ns: own.spread_ns.min(most_ns),
-        ..own
-    }
-}
-
-/// Returns the medians of several medians and spreads.
-fn middle(centres: &[Centre]) -> Centre {
-    let median = |of: fn(&Centre) -> i64| {
-        let mut values: Vec<i64> = centres.iter().map(of).collect();
-        let at = values.len() / 2;
-        *values.select_nth_unstable(at).1
-    };
-    Centre {
-        median_ns: median(|it| it.median_ns),
-        spread_ns: median(|it| it.spread_ns),
     }
 }
 

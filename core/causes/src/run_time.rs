@@ -1,0 +1,303 @@
+//! How much earlier the run would have ended without a delay.
+//!
+//! Waits of one incident overlap, and slack absorbs them, so the time that its ranks lose together does not show what it
+//! costs the run. The replay answers that if only the delays in question are taken out, and their lag is never forgotten:
+//! each operation ends earlier by its release in the run minus its release without them, over all that it depends on.
+//! That is the simulation without stragglers of Lin et al. (Understanding stragglers in large model training using
+//! what-if analysis, OSDI 2025), on the dependences of the trace instead of those of a model of the program.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use callgrove_segments::{LaneSegments, OperationRef, Segments};
+
+use super::delay_root::{DelayRoot, RootIdx};
+use super::grouping::Cluster;
+use super::outcome::CauseKind;
+use super::release::{Dependences, PeerState, Release, Released};
+use super::replay_order::by_end;
+use super::work_excesses::LaneExcess;
+
+/// Maximum number of visits of operations, as a multiple of their number.
+const MAX_VISITS: usize = 4;
+/// Number of visits that are made in any case.
+const MIN_VISITS: usize = 1_000_000;
+
+/// The delays of one incident, or of several.
+#[derive(Clone, Default)]
+struct Delays {
+    /// Own work.
+    work: Vec<(LaneIdx, LaneExcess)>,
+    /// The time of operations after their release.
+    rests: BTreeMap<OperationRef, DurationNs>,
+}
+
+impl Delays {
+    fn extend(&mut self, others: &Self) {
+        self.work.extend(&others.work);
+        self.rests.extend(&others.rests);
+    }
+
+    /// Returns the ends of the first delay and of the last one, if there are any.
+    fn span(&self, segments: &Segments) -> Option<(TimeNs, TimeNs)> {
+        let work = self.work.iter().map(|it| it.1.end);
+        let rests = self.rests.keys().map(|it| segments.operation(*it).end);
+        let ends = work.chain(rests);
+        Some((ends.clone().min()?, ends.max()?))
+    }
+}
+
+/// The replayed run.
+#[derive(Clone, Copy)]
+pub(super) struct ReplayedRun<'a> {
+    pub(super) segments: &'a Segments,
+    pub(super) dependences: &'a Dependences<'a>,
+    pub(super) released: &'a [Vec<Released>],
+    /// The excesses of own work by lane, in order of time.
+    pub(super) work: &'a [Vec<LaneExcess>],
+    pub(super) roots: &'a [DelayRoot],
+}
+
+impl ReplayedRun<'_> {
+    /// Takes each incident out of the run, the costliest first, until operations were visited four times as often as there
+    /// are; and all that name a fault at once. Sets how much earlier the run would have ended without each, if that is
+    /// known; returns the same without all, `None` if no incident names a fault. Cost: O(n log n) in operations.
+    pub(super) fn lost_run_time(&self, clusters: &mut [Cluster]) -> Option<DurationNs> {
+        let delays = self.delays(clusters);
+        let mut named = Delays::default();
+        for (cluster, delays) in clusters.iter().zip(&delays) {
+            if is_named(cluster) {
+                named.extend(delays);
+            }
+        }
+        let lanes = self.segments.lanes.iter();
+        let num_operations: usize = lanes.map(|it| it.operations.len()).sum();
+        let mut visits = MIN_VISITS.max(num_operations.saturating_mul(MAX_VISITS));
+        let in_all = WithoutDelays::new(*self, &named).lost(&mut visits);
+        let answered = (0..clusters.len()).filter(|&it| has_answer(&clusters[it]));
+        let mut order: Vec<usize> = answered.collect();
+        order.sort_by_key(|&it| (!is_named(&clusters[it]), Reverse(clusters[it].cost), it));
+        for it in order {
+            clusters[it].lost_run_time = WithoutDelays::new(*self, &delays[it]).lost(&mut visits);
+        }
+        in_all
+    }
+
+    /// Returns the delays of each incident.
+    fn delays(&self, clusters: &[Cluster]) -> Vec<Delays> {
+        let mut cluster_of = vec![None; self.roots.len()];
+        for (number, cluster) in clusters.iter().enumerate() {
+            for &root in &cluster.roots {
+                cluster_of[root] = Some(number);
+            }
+        }
+        let of = |root: usize| {
+            let end = self.roots[root].attributed_to;
+            cluster_of[end.map_or(root, RootIdx::index)]
+        };
+        let mut delays = vec![Delays::default(); clusters.len()];
+        for (lane, work) in self.work.iter().enumerate() {
+            for it in work {
+                if let Some(number) = of(it.root.index()) {
+                    delays[number].work.push((LaneIdx::from_index(lane), *it));
+                }
+            }
+        }
+        for (number, root) in self.roots.iter().enumerate() {
+            if let (Some(operation), Some(number)) = (root.operation, of(number)) {
+                *delays[number].rests.entry(operation).or_default() += root.amount;
+            }
+        }
+        delays
+    }
+}
+
+fn is_named(cluster: &Cluster) -> bool {
+    has_answer(cluster) && cluster.kind.names_a_fault()
+}
+
+/// Returns whether the run can be replayed without an incident: what a collective that a rank never entered would have
+/// been is unknown, as is whom unexplained waits are for.
+fn has_answer(cluster: &Cluster) -> bool {
+    !matches!(cluster.kind, CauseKind::NotEntered | CauseKind::Unknown)
+}
+
+/// The lag of a lane: by how much earlier it would be.
+#[derive(Default)]
+struct LaneLag {
+    /// The lag after operations, where it changes: index of the operation, lag.
+    changes: Vec<(usize, DurationNs)>,
+    /// The excesses of own work that are taken out, in order of time.
+    work: Vec<LaneExcess>,
+    /// Number of operations that were passed.
+    num_passed: usize,
+}
+
+impl LaneLag {
+    /// Returns the lag after the first operations.
+    fn after(&self, num_operations: usize) -> DurationNs {
+        let changes = &self.changes;
+        let at = match changes.last() {
+            Some(last) if last.0 < num_operations => changes.len(),
+            _ => changes.partition_point(|it| it.0 < num_operations),
+        };
+        at.checked_sub(1)
+            .map_or(DurationNs::ZERO, |at| changes[at].1)
+    }
+
+    /// Returns the lag after the first operations and the own work after them, up to a time.
+    fn with_work(&self, num_operations: usize, until: Option<TimeNs>) -> DurationNs {
+        let from = self
+            .work
+            .partition_point(|it| it.operations_before < num_operations);
+        let here = self.work[from..].iter();
+        let here = here.take_while(|it| it.operations_before == num_operations);
+        let here = here.filter(|it| until.is_none_or(|until| it.end <= until));
+        self.after(num_operations) + here.map(|it| it.amount).sum()
+    }
+}
+
+/// A pass over the run without some delays.
+struct WithoutDelays<'a> {
+    run: ReplayedRun<'a>,
+    delays: &'a Delays,
+    lanes: Vec<LaneLag>,
+    /// For meetings, the number of members that had entered, and the latest of their entries without the delays.
+    entries: BTreeMap<usize, (usize, TimeNs)>,
+}
+
+impl<'a> WithoutDelays<'a> {
+    fn new(run: ReplayedRun<'a>, delays: &'a Delays) -> Self {
+        let num_lanes = run.segments.lanes.len();
+        let mut lanes: Vec<LaneLag> = (0..num_lanes).map(|_| LaneLag::default()).collect();
+        for (lane, excess) in &delays.work {
+            lanes[lane.index()].work.push(*excess);
+        }
+        for lane in &mut lanes {
+            lane.work.sort_by_key(|it| (it.operations_before, it.end));
+        }
+        Self {
+            run,
+            delays,
+            lanes,
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Returns how much earlier the run would have ended; `None` without delays, or if it takes more visits than are left.
+    fn lost(mut self, visits: &mut usize) -> Option<DurationNs> {
+        let segments = self.run.segments;
+        let (first, last) = self.delays.span(segments)?;
+        for (lane, of_lane) in self.lanes.iter_mut().zip(&segments.lanes) {
+            lane.num_passed = of_lane.operations.partition_point(|it| it.end < first);
+        }
+        let mut even: Option<(DurationNs, TimeNs)> = None;
+        let mut until_next = segments.lanes.len();
+        for it in by_end(segments, first) {
+            *visits = visits.checked_sub(1)?;
+            self.pass(it);
+            until_next -= 1;
+            if until_next > 0 {
+                continue;
+            }
+            until_next = segments.lanes.len();
+            let now = segments.operation(it).end;
+            let lag = self.even_lag().filter(|_| now > last);
+            even = match (lag, even) {
+                (Some(lag), Some((known, from))) if lag == known => Some((lag, from)),
+                (lag, _) => lag.map(|lag| (lag, now)),
+            };
+            // A message that was sent before can still make a lane wait for as long as the lanes are late.
+            let goes_on = |(lag, from): (DurationNs, TimeNs)| {
+                now <= from + DurationNs(lag.0.saturating_mul(2))
+            };
+            if even.is_some_and(|it| !goes_on(it)) {
+                break;
+            }
+        }
+        let ends = segments.lanes.iter().zip(&self.lanes);
+        let ends = ends.filter_map(|(lane, lag)| {
+            let end = lane_end(lane)?;
+            Some((
+                end,
+                end + DurationNs(-lag.with_work(lag.num_passed, None).0),
+            ))
+        });
+        let (end, without) = ends.fold((TimeNs(i64::MIN), TimeNs(i64::MIN)), |a, b| {
+            (a.0.max(b.0), a.1.max(b.1))
+        });
+        Some(end.since(without).max(DurationNs::ZERO))
+    }
+
+    /// Returns the lag that all lanes have whose operations are not over.
+    fn even_lag(&self) -> Option<DurationNs> {
+        let lanes = self.run.segments.lanes.iter().zip(&self.lanes);
+        let open = lanes.filter(|(lane, lag)| lag.num_passed < lane.operations.len());
+        let mut lags = open.map(|(_, lag)| lag.after(lag.num_passed));
+        let first = lags.next()?;
+        lags.all(|it| it == first).then_some(first)
+    }
+
+    fn pass(&mut self, it: OperationRef) {
+        let operation = self.run.segments.operation(it);
+        let released_at = self.run.released[it.lane.index()][it.at()].at(operation);
+        let own = self.entered(it);
+        let mut without = operation.start + DurationNs(-own.0);
+        if let Some(entered) = self.entries_without(it) {
+            without = without.max(entered);
+        }
+        let dependences = self.run.dependences;
+        dependences.each_cause(it, operation, |cause| {
+            let time = cause.time.min(released_at);
+            without = without.max(time + DurationNs(-self.lag_of(&cause).0));
+        });
+        let rest = self.delays.rests.get(&it).copied().unwrap_or_default();
+        let lag = released_at.since(without).max(DurationNs::ZERO) + rest;
+        let lane = &mut self.lanes[it.lane.index()];
+        if lag != lane.after(it.at()) {
+            lane.changes.push((it.at(), lag));
+        }
+        lane.num_passed = it.at() + 1;
+    }
+
+    /// Returns when the last member of an operation's meeting would have entered, of those that entered before its end.
+    fn entries_without(&mut self, it: OperationRef) -> Option<TimeNs> {
+        let (number, entered) = self.run.dependences.entered(it)?;
+        match self.entries.get(&number) {
+            Some((num_entered, time)) if *num_entered == entered.len() => return Some(*time),
+            _ => {}
+        }
+        let entries = entered.iter();
+        let last = entries
+            .map(|&(time, member)| time + DurationNs(-self.entered(member).0))
+            .max()?;
+        self.entries.insert(number, (entered.len(), last));
+        Some(last)
+    }
+
+    fn entered(&self, it: OperationRef) -> DurationNs {
+        self.lanes[it.lane.index()].with_work(it.at(), None)
+    }
+
+    fn lag_of(&self, by: &Release) -> DurationNs {
+        let lane = |it: OperationRef| &self.lanes[it.lane.index()];
+        match by.state() {
+            PeerState::After(peer) if peer.at() < lane(peer).num_passed => {
+                lane(peer).after(peer.at() + 1)
+            }
+            PeerState::Before(peer) | PeerState::After(peer) => self.entered(peer),
+            PeerState::Now => {
+                let operations = &self.run.segments.lane(by.peer).operations;
+                let ended = operations.partition_point(|it| it.end <= by.time);
+                self.lanes[by.peer.index()].with_work(ended, Some(by.time))
+            }
+        }
+    }
+}
+
+/// Returns the end of a lane's last operation or own work.
+fn lane_end(lane: &LaneSegments) -> Option<TimeNs> {
+    let last = lane.operations.last().map(|it| it.end);
+    last.max(lane.span.map(|it| it.1))
+}
