@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, TimeNs};
+use callgrove_model::{DurationNs, TimeNs, count_of};
 use serde::Serialize;
 
 use crate::causes::{CauseKind, RunCauses};
@@ -71,6 +71,23 @@ pub struct NodeRow {
     pub delay_us: i64,
     /// The last run in which one did: its start, microseconds since the epoch. `None` without one, and if it is not known.
     pub last_start_us: Option<i64>,
+}
+
+impl NodeRow {
+    /// Returns the row as a sentence: `nid00012: 9 runs, the root in 5, the costliest root in 5 (0.6 expected); 12
+    /// incidents, 3.4 s in all`.
+    pub fn sentence(&self) -> String {
+        format!(
+            "{}: {}, the root in {}, the costliest root in {} ({:.1} expected); {}, {} in all",
+            self.host,
+            count_of(self.num_runs, "run"),
+            self.num_runs_as_root,
+            self.num_runs_as_costliest,
+            self.expected_runs,
+            count_of(self.num_incidents, "incident"),
+            DurationNs::from_us(self.delay_us)
+        )
+    }
 }
 
 /// The hosts of several runs.
@@ -221,6 +238,10 @@ mod tests {
         // 4 or 5 of 5 events of 1/8.
         let expected = 5.0 * 0.125_f64.powi(4) * 0.875 + 0.125_f64.powi(5);
         assert!((first.p_value - expected).abs() < 1e-12);
+        assert_eq!(
+            first.sentence(),
+            "nid3: 6 runs, the root in 5, the costliest root in 4 (0.6 expected); 9 incidents, 900 µs in all"
+        );
         assert_eq!(
             nodes.sentence(),
             "nid3 was the costliest root in 4 of its 6 runs. If all hosts of a run were alike, it would be 0.6, and some \

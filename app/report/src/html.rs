@@ -1,7 +1,6 @@
 //! A report as one HTML file.
 
-use callgrove_model::{DurationNs, Label};
-use callgrove_query::Nodes;
+use callgrove_model::Label;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::fact::ReportFact;
@@ -32,8 +31,8 @@ pub fn to_html(report: &RunReport) -> String {
                 main {
                     (run(report))
                     (incidents(report))
-                    (trends(&report.trends))
-                    @if let Some(hosts) = &report.nodes { (nodes(hosts)) }
+                    (lines("trends", "Trends", "Changes that last, the costliest first.", &report.trends))
+                    (lines("nodes", "Hosts", "Hosts of this run and of others.", &report.nodes))
                     @if let Some(section) = &report.candidates { (candidates(section)) }
                     @if let Some(lines) = &report.labels { (labels(lines)) }
                     (marks(&report.marks))
@@ -59,7 +58,7 @@ fn head(report: &RunReport) -> Markup {
                     li { a href="#run" { "Run" } }
                     li { a href="#incidents" { "Incidents" } }
                     @if !report.trends.is_empty() { li { a href="#trends" { "Trends" } } }
-                    @if report.nodes.is_some() { li { a href="#nodes" { "Hosts" } } }
+                    @if !report.nodes.is_empty() { li { a href="#nodes" { "Hosts" } } }
                     @if report.candidates.is_some() { li { a href="#candidates" { "Candidates" } } }
                     @if report.labels.is_some() { li { a href="#labels" { "Labels" } } }
                     @if !report.marks.is_empty() { li { a href="#marks" { "Marks" } } }
@@ -164,51 +163,14 @@ fn picture(picture: &ReportPicture) -> Markup {
     }
 }
 
-fn trends(lines: &[String]) -> Markup {
+/// Returns a section with a sentence in each line; nothing without any.
+fn lines(id: &str, heading: &str, about: &str, lines: &[String]) -> Markup {
     html! {
         @if !lines.is_empty() {
-            section id="trends" {
-                h2 { "Trends" }
-                p { "Changes that last, the costliest first." }
+            section id=(id) {
+                h2 { (heading) }
+                p { (about) }
                 ul { @for line in lines { li { (line) } } }
-            }
-        }
-    }
-}
-
-fn nodes(nodes: &Nodes) -> Markup {
-    html! {
-        section id="nodes" {
-            h2 { "Hosts of this run and of others" }
-            p { (nodes.sentence()) }
-            div class="wide" {
-                table {
-                    caption { "Hosts at which incidents began, the most remarkable first" }
-                    thead {
-                        tr {
-                            th scope="col" { "Host" }
-                            th class="number" scope="col" { "Runs" }
-                            th class="number" scope="col" { "As root" }
-                            th class="number" scope="col" { "As costliest root" }
-                            th class="number" scope="col" { "By chance" }
-                            th class="number" scope="col" { "Incidents" }
-                            th class="number" scope="col" { "Delay" }
-                        }
-                    }
-                    tbody {
-                        @for row in nodes.rows().iter().filter(|it| it.num_incidents > 0) {
-                            tr {
-                                td { code { (row.host) } }
-                                td class="number" { (row.num_runs) }
-                                td class="number" { (row.num_runs_as_root) }
-                                td class="number" { (row.num_runs_as_costliest) }
-                                td class="number" { (format!("{:.1}", row.expected_runs)) }
-                                td class="number" { (row.num_incidents) }
-                                td class="number" { (DurationNs::from_us(row.delay_us)) }
-                            }
-                        }
-                    }
-                }
             }
         }
     }

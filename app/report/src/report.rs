@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{
     DurationNs, Label, Reason, TimeNs, Trace, TracerWrite, TreeIdx, count_of, thousands,
 };
-use callgrove_query::{Incident, Nodes, RunCauses};
+use callgrove_query::{Incident, RunCauses};
 use callgrove_session::{
     Calls, Detection, LabelKey, LabelOrigin, Mark, ModelSettings, Snapshot, TreeRow, listed_rows,
     rareness_text,
@@ -39,8 +39,8 @@ pub struct RunReport {
     pub incidents: Vec<IncidentSection>,
     /// Persistent and gradual changes, the costliest first, a sentence each.
     pub trends: Vec<String>,
-    /// The hosts of this run and of others, if asked for.
-    pub nodes: Option<Nodes>,
+    /// The hosts of this run and of others, a sentence each; empty if they were not asked for.
+    pub nodes: Vec<String>,
     /// The chosen executions of the analysed function, if one is analysed.
     pub candidates: Option<CandidateSection>,
     /// All labels, if asked for, in order of key.

@@ -1,7 +1,6 @@
 //! The request for a report: its content, and facts that the session does not have.
 
 use callgrove_model::{TimeNs, TreeIdx};
-use callgrove_query::Nodes;
 
 /// The incidents of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,8 +40,8 @@ pub struct ReportRequest {
     pub candidates: CandidateChoice,
     /// True if it lists all labels.
     pub with_labels: bool,
-    /// The hosts of this run and of others, if asked for.
-    pub nodes: Option<Nodes>,
+    /// The hosts of this run and of others, a sentence each; empty if they were not asked for.
+    pub nodes: Vec<String>,
     /// Who made it, when, and with what.
     pub origin: ReportOrigin,
     /// The files that were read, in order of path.

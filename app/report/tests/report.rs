@@ -100,7 +100,7 @@ fn request() -> ReportRequest {
         incidents: IncidentChoice::Costliest { at_most: 5 },
         candidates: CandidateChoice::MostAbnormal { at_most: 3 },
         with_labels: true,
-        nodes: None,
+        nodes: Vec::new(),
         origin: ReportOrigin {
             at: TimeNs(1_762_251_072_000_000_000),
             by: Some("ben".into()),

@@ -76,7 +76,6 @@ pub(super) fn replay(
         dependences,
         without_excesses: Vec::new(),
         released,
-        work,
         rests: excesses(Released::rest),
         unusual: excesses(Released::wait),
         lags: LagStore::new(),
@@ -88,16 +87,13 @@ pub(super) fn replay(
         after,
         found: Replayed {
             roots,
-            work: Vec::new(),
+            work,
             waits: Vec::new(),
             by_design: Vec::new(),
         },
     };
-    for it in by_end(segments, TimeNs(i64::MIN)) {
-        replay.pass(it);
-    }
-    let Replay { found, work, .. } = replay;
-    Replayed { work, ..found }
+    by_end(segments, TimeNs(i64::MIN)).for_each(|it| replay.pass(it));
+    replay.found
 }
 
 struct Replay<'a> {
@@ -109,7 +105,6 @@ struct Replay<'a> {
     /// as far as they were asked for.
     without_excesses: Vec<(usize, Option<TimeNs>)>,
     released: &'a [Vec<Released>],
-    work: Vec<Vec<LaneExcess>>,
     rests: OperationExcesses,
     unusual: OperationExcesses,
     lags: LagStore,
@@ -458,7 +453,7 @@ impl Replay<'_> {
         let known = last.map(|at| self.after[lane.index()][at]);
         let known = known.filter(|it| *it != LagId::UNKNOWN);
         let base = known.unwrap_or(LagId::NONE);
-        let work = &self.work[lane.index()];
+        let work = &self.found.work[lane.index()];
         let from = work.partition_point(|it| it.operations_before < num_operations);
         let here = work[from..].iter();
         let here = here.take_while(|it| it.operations_before == num_operations);

@@ -7,14 +7,13 @@
 //! what-if analysis, OSDI 2025), on the dependences of the trace instead of those of a model of the program.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
-use callgrove_segments::{LaneSegments, OperationRef, Segments};
+use callgrove_segments::{LaneSegments, OperationRef, PathIdx, Segments};
 
 use super::delay_root::{DelayRoot, RootIdx};
 use super::grouping::Cluster;
-use super::outcome::CauseKind;
+use super::outcome::{CauseKind, WaitKind};
 use super::release::{Dependences, PeerState, Release, Released};
 use super::replay_order::by_end;
 use super::work_excesses::LaneExcess;
@@ -23,26 +22,31 @@ use super::work_excesses::LaneExcess;
 const MAX_VISITS: usize = 4;
 /// Number of visits that are made in any case.
 const MIN_VISITS: usize = 1_000_000;
+/// Minimum number of lanes that send requests to a server.
+const MIN_SENDERS: usize = 3;
+/// Minimum mean number of lanes whose messages follow those of one lane: in a fixed order it is 1.
+const MIN_FOLLOWERS: usize = 2;
 
 /// The delays of one incident, or of several.
 #[derive(Clone, Default)]
 struct Delays {
     /// Own work.
     work: Vec<(LaneIdx, LaneExcess)>,
-    /// The time of operations after their release.
-    rests: BTreeMap<OperationRef, DurationNs>,
+    /// The time of operations after their release, by operation.
+    rests: Vec<(OperationRef, DurationNs)>,
 }
 
 impl Delays {
     fn extend(&mut self, others: &Self) {
         self.work.extend(&others.work);
         self.rests.extend(&others.rests);
+        self.rests.sort_unstable();
     }
 
     /// Returns the ends of the first delay and of the last one, if there are any.
     fn span(&self, segments: &Segments) -> Option<(TimeNs, TimeNs)> {
         let work = self.work.iter().map(|it| it.1.end);
-        let rests = self.rests.keys().map(|it| segments.operation(*it).end);
+        let rests = self.rests.iter().map(|it| segments.operation(it.0).end);
         let ends = work.chain(rests);
         Some((ends.clone().min()?, ends.max()?))
     }
@@ -64,6 +68,9 @@ impl ReplayedRun<'_> {
     /// are; and all that name a fault at once. Sets how much earlier the run would have ended without each, if that is
     /// known; returns the same without all, `None` if no incident names a fault. Cost: O(n log n) in operations.
     pub(super) fn lost_run_time(&self, clusters: &mut [Cluster]) -> Option<DurationNs> {
+        if !clusters.iter().any(has_answer) {
+            return None;
+        }
         let delays = self.delays(clusters);
         let mut named = Delays::default();
         for (cluster, delays) in clusters.iter().zip(&delays) {
@@ -74,14 +81,41 @@ impl ReplayedRun<'_> {
         let lanes = self.segments.lanes.iter();
         let num_operations: usize = lanes.map(|it| it.operations.len()).sum();
         let mut visits = MIN_VISITS.max(num_operations.saturating_mul(MAX_VISITS));
-        let in_all = WithoutDelays::new(*self, &named).lost(&mut visits);
+        let servers = self.servers();
+        let without = |delays| WithoutDelays::new(*self, &servers, delays);
+        let in_all = without(&named).lost(&mut visits);
         let answered = (0..clusters.len()).filter(|&it| has_answer(&clusters[it]));
         let mut order: Vec<usize> = answered.collect();
         order.sort_by_key(|&it| (!is_named(&clusters[it]), Reverse(clusters[it].cost), it));
         for it in order {
-            clusters[it].lost_run_time = WithoutDelays::new(*self, &delays[it]).lost(&mut visits);
+            clusters[it].lost_run_time = without(&delays[it]).lost(&mut visits);
         }
         in_all
+    }
+
+    /// Returns the lanes and call paths that receive messages in any order, as a server does; ascending.
+    fn servers(&self) -> Vec<(LaneIdx, PathIdx)> {
+        let mut servers = Vec::new();
+        for lane in (0..self.segments.lanes.len()).map(LaneIdx::from_index) {
+            let mut messages: Vec<(PathIdx, LaneIdx)> = Vec::new();
+            for (at, operation) in self.segments.lane(lane).operations.iter().enumerate() {
+                if operation.rows().is_empty() {
+                    continue;
+                }
+                let it = OperationRef::new(lane, at);
+                self.dependences.each_cause(it, operation, |cause| {
+                    if cause.kind == WaitKind::LateSender {
+                        messages.push((operation.path, cause.peer));
+                    }
+                });
+            }
+            // Messages of one path stay in their order.
+            messages.sort_by_key(|it| it.0);
+            let of_paths = messages.chunk_by(|a, b| a.0 == b.0);
+            let free = of_paths.filter(|it| is_free(it));
+            servers.extend(free.map(|it| (lane, it[0].0)));
+        }
+        servers
     }
 
     /// Returns the delays of each incident.
@@ -106,8 +140,11 @@ impl ReplayedRun<'_> {
         }
         for (number, root) in self.roots.iter().enumerate() {
             if let (Some(operation), Some(number)) = (root.operation, of(number)) {
-                *delays[number].rests.entry(operation).or_default() += root.amount;
+                delays[number].rests.push((operation, root.amount));
             }
+        }
+        for it in &mut delays {
+            it.rests.sort_unstable();
         }
         delays
     }
@@ -130,6 +167,8 @@ struct LaneLag {
     changes: Vec<(usize, DurationNs)>,
     /// The excesses of own work that are taken out, in order of time.
     work: Vec<LaneExcess>,
+    /// The requests that it received as a server: index of the operation, sender, lag of the message.
+    requests: Vec<(usize, LaneIdx, DurationNs)>,
     /// Number of operations that were passed.
     num_passed: usize,
 }
@@ -158,17 +197,30 @@ impl LaneLag {
     }
 }
 
+/// Returns whether the messages of a call path come in no fixed order.
+fn is_free(messages: &[(PathIdx, LaneIdx)]) -> bool {
+    let mut senders: Vec<LaneIdx> = messages.iter().map(|it| it.1).collect();
+    senders.sort_unstable();
+    senders.dedup();
+    let pairs = messages.windows(2).map(|it| (it[0].1, it[1].1));
+    let mut pairs: Vec<(LaneIdx, LaneIdx)> = pairs.filter(|it| it.0 != it.1).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    senders.len() >= MIN_SENDERS && pairs.len() >= MIN_FOLLOWERS * senders.len()
+}
+
 /// A pass over the run without some delays.
 struct WithoutDelays<'a> {
     run: ReplayedRun<'a>,
+    servers: &'a [(LaneIdx, PathIdx)],
     delays: &'a Delays,
     lanes: Vec<LaneLag>,
-    /// For meetings, the number of members that had entered, and the latest of their entries without the delays.
-    entries: BTreeMap<usize, (usize, TimeNs)>,
+    /// For each meeting, the number of members that had entered, and the latest of their entries without the delays.
+    entries: Vec<(usize, TimeNs)>,
 }
 
 impl<'a> WithoutDelays<'a> {
-    fn new(run: ReplayedRun<'a>, delays: &'a Delays) -> Self {
+    fn new(run: ReplayedRun<'a>, servers: &'a [(LaneIdx, PathIdx)], delays: &'a Delays) -> Self {
         let num_lanes = run.segments.lanes.len();
         let mut lanes: Vec<LaneLag> = (0..num_lanes).map(|_| LaneLag::default()).collect();
         for (lane, excess) in &delays.work {
@@ -179,9 +231,10 @@ impl<'a> WithoutDelays<'a> {
         }
         Self {
             run,
+            servers,
             delays,
             lanes,
-            entries: BTreeMap::new(),
+            entries: vec![(0, TimeNs(0)); run.dependences.meetings.all.len()],
         }
     }
 
@@ -248,13 +301,27 @@ impl<'a> WithoutDelays<'a> {
             without = without.max(entered);
         }
         let dependences = self.run.dependences;
+        let mut request = None;
         dependences.each_cause(it, operation, |cause| {
             let time = cause.time.min(released_at);
-            without = without.max(time + DurationNs(-self.lag_of(&cause).0));
+            let lag = self.lag_of(&cause);
+            if cause.kind == WaitKind::LateSender {
+                request = Some((it.at(), cause.peer, lag));
+            }
+            let lag = lag.max(self.lag_of_request(it.lane, &cause));
+            without = without.max(time + DurationNs(-lag.0));
         });
-        let rest = self.delays.rests.get(&it).copied().unwrap_or_default();
+        let place = (it.lane, operation.path);
+        let request = request.filter(|_| self.servers.binary_search(&place).is_ok());
+        let rests = &self.delays.rests;
+        let rests = rests[rests.partition_point(|rest| rest.0 < it)..].iter();
+        let rest: DurationNs = rests
+            .take_while(|rest| rest.0 == it)
+            .map(|rest| rest.1)
+            .sum();
         let lag = released_at.since(without).max(DurationNs::ZERO) + rest;
         let lane = &mut self.lanes[it.lane.index()];
+        lane.requests.extend(request);
         if lag != lane.after(it.at()) {
             lane.changes.push((it.at(), lag));
         }
@@ -264,20 +331,33 @@ impl<'a> WithoutDelays<'a> {
     /// Returns when the last member of an operation's meeting would have entered, of those that entered before its end.
     fn entries_without(&mut self, it: OperationRef) -> Option<TimeNs> {
         let (number, entered) = self.run.dependences.entered(it)?;
-        match self.entries.get(&number) {
-            Some((num_entered, time)) if *num_entered == entered.len() => return Some(*time),
-            _ => {}
+        let (num_entered, last) = self.entries[number];
+        if num_entered == entered.len() {
+            return Some(last);
         }
         let entries = entered.iter();
         let last = entries
             .map(|&(time, member)| time + DurationNs(-self.entered(member).0))
             .max()?;
-        self.entries.insert(number, (entered.len(), last));
+        self.entries[number] = (entered.len(), last);
         Some(last)
     }
 
     fn entered(&self, it: OperationRef) -> DurationNs {
         self.lanes[it.lane.index()].with_work(it.at(), None)
+    }
+
+    /// Returns the lag of the request that a message answers: a server that serves in any order would have answered an
+    /// earlier request earlier.
+    fn lag_of_request(&self, sender: LaneIdx, answer: &Release) -> DurationNs {
+        let (PeerState::Before(send) | PeerState::After(send)) = answer.state() else {
+            return DurationNs::ZERO;
+        };
+        let requests = &self.lanes[send.lane.index()].requests;
+        let before = requests.partition_point(|it| it.0 <= send.at());
+        let last = before.checked_sub(1).map(|at| requests[at]);
+        let own = last.filter(|it| it.1 == sender && answer.row().is_some());
+        own.map_or(DurationNs::ZERO, |it| it.2)
     }
 
     fn lag_of(&self, by: &Release) -> DurationNs {

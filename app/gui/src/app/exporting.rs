@@ -106,7 +106,7 @@ impl CallgroveApp {
             incidents,
             candidates,
             with_labels: true,
-            nodes: None,
+            nodes: Vec::new(),
             origin,
             inputs: Vec::new(),
         }

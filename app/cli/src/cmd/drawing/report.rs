@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_gui::export::report_html;
-use callgrove_query::{Nodes, NodesOfRun};
+use callgrove_query::{NodeRow, Nodes, NodesOfRun};
 use callgrove_report::{CandidateChoice, IncidentChoice, ReportOrigin, ReportRequest};
 
 use super::super::comparison::nodes::nodes_of_run;
@@ -68,17 +68,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
     Ok(Exit::after(&trace.warnings))
 }
 
-/// Returns the hosts of the reported run and of others; `None` if no others are named.
-fn nodes(others: &[String], snapshot: &Snapshot) -> Result<Option<Nodes>> {
+/// Returns the hosts of the reported run and of others, a sentence each; none if no others are named.
+fn nodes(others: &[String], snapshot: &Snapshot) -> Result<Vec<String>> {
     let Some(causes) = snapshot.causes().filter(|_| !others.is_empty()) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let mut clock = Clock::new(false);
     let others = others.iter();
     let others = others.map(|it| nodes_of_run(it, &ConnectArgs::default(), &mut clock));
     let mut runs = others.collect::<Result<Vec<_>>>()?;
     runs.push(NodesOfRun::of(causes));
-    Ok(Some(Nodes::of(&runs)))
+    let nodes = Nodes::of(&runs);
+    let hosts = nodes.rows().iter().map(NodeRow::sentence);
+    Ok(std::iter::once(nodes.sentence()).chain(hosts).collect())
 }
 
 /// Returns the command line as a shell takes it.
