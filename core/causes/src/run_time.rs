@@ -19,9 +19,13 @@ use super::replay_order::by_end;
 use super::work_excesses::LaneExcess;
 
 /// Maximum number of visits of operations, as a multiple of their number.
-const MAX_VISITS: usize = 4;
+const MAX_VISITS: usize = 3;
 /// Number of visits that are made in any case.
 const MIN_VISITS: usize = 1_000_000;
+/// Divisor of a lag: lanes whose lags differ by a fiftieth are late alike.
+const EVEN: i64 = 50;
+/// Difference of lags that is nothing.
+const EVEN_ANYWAY: DurationNs = DurationNs::from_us(10);
 /// Minimum number of lanes that send requests to a server.
 const MIN_SENDERS: usize = 3;
 /// Minimum mean number of lanes whose messages follow those of one lane: in a fixed order it is 1.
@@ -64,7 +68,7 @@ pub(super) struct ReplayedRun<'a> {
 }
 
 impl ReplayedRun<'_> {
-    /// Takes each incident out of the run, the costliest first, until operations were visited four times as often as there
+    /// Takes each incident out of the run, the costliest first, until operations were visited three times as often as there
     /// are; and all that name a fault at once. Sets how much earlier the run would have ended without each, if that is
     /// known; returns the same without all, `None` if no incident names a fault. Cost: O(n log n) in operations.
     pub(super) fn lost_run_time(&self, clusters: &mut [Cluster]) -> Option<DurationNs> {
@@ -154,10 +158,11 @@ fn is_named(cluster: &Cluster) -> bool {
     has_answer(cluster) && cluster.kind.names_a_fault()
 }
 
-/// Returns whether the run can be replayed without an incident: what a collective that a rank never entered would have
-/// been is unknown, as is whom unexplained waits are for.
+/// Returns whether the run is replayed without an incident. What is by design is no fault that could be mended; what a
+/// collective that a rank never entered would have been is unknown, as is whom unexplained waits are for.
 fn has_answer(cluster: &Cluster) -> bool {
-    !matches!(cluster.kind, CauseKind::NotEntered | CauseKind::Unknown)
+    let is_unknown = matches!(cluster.kind, CauseKind::NotEntered | CauseKind::Unknown);
+    !cluster.kind.is_by_design() && !is_unknown
 }
 
 /// The lag of a lane: by how much earlier it would be.
@@ -258,7 +263,7 @@ impl<'a> WithoutDelays<'a> {
             let now = segments.operation(it).end;
             let lag = self.even_lag().filter(|_| now > last);
             even = match (lag, even) {
-                (Some(lag), Some((known, from))) if lag == known => Some((lag, from)),
+                (Some(lag), Some((known, from))) if is_even(lag, known) => Some((known, from)),
                 (lag, _) => lag.map(|lag| (lag, now)),
             };
             // A message that was sent before can still make a lane wait for as long as the lanes are late.
@@ -283,13 +288,13 @@ impl<'a> WithoutDelays<'a> {
         Some(end.since(without).max(DurationNs::ZERO))
     }
 
-    /// Returns the lag that all lanes have whose operations are not over.
+    /// Returns the largest lag of the lanes whose operations are not over, if they are late alike.
     fn even_lag(&self) -> Option<DurationNs> {
         let lanes = self.run.segments.lanes.iter().zip(&self.lanes);
         let open = lanes.filter(|(lane, lag)| lag.num_passed < lane.operations.len());
-        let mut lags = open.map(|(_, lag)| lag.after(lag.num_passed));
-        let first = lags.next()?;
-        lags.all(|it| it == first).then_some(first)
+        let lags = open.map(|(_, lag)| lag.after(lag.num_passed));
+        let (least, most) = (lags.clone().min()?, lags.max()?);
+        is_even(least, most).then_some(most)
     }
 
     fn pass(&mut self, it: OperationRef) {
@@ -374,6 +379,11 @@ impl<'a> WithoutDelays<'a> {
             }
         }
     }
+}
+
+/// Returns whether two lags differ by no more than an estimate may.
+fn is_even(one: DurationNs, other: DurationNs) -> bool {
+    (one.0 - other.0).abs() <= (one.max(other).0 / EVEN).max(EVEN_ANYWAY.0)
 }
 
 /// Returns the end of a lane's last operation or own work.
