@@ -22,6 +22,16 @@ fn program(
     meets: bool,
     work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>,
 ) -> Run {
+    profiled_program(num_ranks, num_iterations, [meets, false], work)
+}
+
+/// Does the same; if `is_profiled`, each rank has another thread with one call that lasts from its start to its end.
+fn profiled_program(
+    num_ranks: u32,
+    num_iterations: i64,
+    [meets, is_profiled]: [bool; 2],
+    work: impl Fn(u32, i64) -> Vec<(&'static str, i64)>,
+) -> Run {
     let mut names = NameTable::default();
     let ranks = 0..num_ranks;
     let mut batches: Vec<StepBatch> = ranks
@@ -65,6 +75,15 @@ fn program(
             add(batch, false, "step", *now_us + 1);
             *now_us += 3;
         }
+    }
+    for (batch, now_us) in batches.iter_mut().zip(&now_us).filter(|_| is_profiled) {
+        let mut add = |kind, time_us: i64| {
+            let row = u32::try_from(batch.funcs.len()).expect("there are few events");
+            let (func, time) = (names.intern("profiler"), TimeNs(time_us * 1_000));
+            batch.funcs.push(ThreadId(1), kind, func, time, row);
+        };
+        add(FuncEventKind::Entry, 0);
+        add(FuncEventKind::Exit, now_us + 100);
     }
     let finish = |batch: StepBatch| {
         let mut builder = RankBuilder::new(ProgramId(0), batch.rank);
@@ -168,6 +187,20 @@ fn a_run_is_shorter_without_a_delay_only_if_nothing_else_would_take_as_long() {
     let apart = run(false);
     assert_eq!(apart.delays(), late);
     assert_eq!(apart.lost_ms(), (vec![0, 2, 0], 6));
+}
+
+#[test]
+fn a_thread_that_only_lasts_as_long_as_the_run_does_not_hide_what_was_lost() {
+    let run = profiled_program(4, 80, [true, true], |rank, iteration| {
+        let late_us = if (rank, iteration) == (2, 40) {
+            7_000
+        } else {
+            0
+        };
+        vec![("work", 2_000 + late_us)]
+    });
+    assert_eq!(run.delays(), [(2, 7)]);
+    assert_eq!(run.lost_ms(), (vec![7], 7));
 }
 
 #[test]
