@@ -35,6 +35,7 @@ mod question;
 mod root;
 mod session;
 mod session_file;
+mod short_delays;
 mod snapshot;
 mod table;
 mod tree_delays;

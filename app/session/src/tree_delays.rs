@@ -9,6 +9,8 @@
 //!   Such executions come first in order, the longest delayed ones before the others.
 //! * If executions that no named delay lengthened are called abnormal throughout the run and on nearly all lanes, their
 //!   times vary too much. Then no execution is called abnormal for its time alone.
+//! * What would be no third longer than usual without short delays such as half of the ranks have is not abnormal: the
+//!   machine interrupts every rank now and then, and all ranks that wait for it are late together.
 //!
 //! Where nearly all ranks have named delays, these are the noise of the machine as much as faults. Then the model alone
 //! decides, and of the executions that they lengthened the longest come first.
@@ -17,6 +19,7 @@ use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_query::RunCauses;
 
 use crate::learning::TreeScores;
+use crate::short_delays::common_short;
 use crate::varied_times::VariedTimes;
 
 /// Minimum time by which named delays lengthen an abnormal execution.
@@ -25,9 +28,9 @@ const MIN_DELAY: DurationNs = DurationNs::from_us(200);
 const MIN_SHARE: f64 = 0.35;
 /// Number of delays as long as a named one that are expected in a run in which nothing went wrong, at most: the causes
 /// name none that is more frequent.
-const EXPECTED: f64 = 0.05;
+pub(crate) const EXPECTED: f64 = 0.05;
 /// Minimum number of ranks that can show that all have delays.
-const MIN_RANKS: usize = 4;
+pub(crate) const MIN_RANKS: usize = 4;
 /// Share of the ranks that have delays if these are common: 3/4.
 const COMMON_RANKS: (usize, usize) = (3, 4);
 /// Number of named delays per rank from which on they are common: 3/2.
@@ -50,6 +53,10 @@ const MIN_LANES: f64 = 0.8;
 pub struct TreeDelays {
     /// How much longer each tree took because of named delays.
     delays: Vec<DurationNs>,
+    /// How much longer each tree took because of short delays such as half of the ranks have.
+    short: Vec<DurationNs>,
+    /// The median duration of the trees of each lane.
+    medians: Vec<DurationNs>,
     durations: Vec<DurationNs>,
     /// The number of each tree's lane.
     lanes: Vec<usize>,
@@ -71,10 +78,22 @@ impl TreeDelays {
             let part = entry(tree).since(begin).0 as f64 / span_ns as f64;
             (part * NUM_PARTS as f64) as usize
         };
+        let is_short = common_short(causes);
+        let is_named = |root: usize| causes.found().is_named(root);
+        let durations: Vec<DurationNs> = trees().map(|it| forest.tree(it).duration()).collect();
+        let lanes: Vec<usize> = (forest.trees().iter())
+            .map(|it| it.root.lane.index())
+            .collect();
         Self {
-            delays: trees().map(|it| causes.named_delay(forest, it)).collect(),
-            durations: trees().map(|it| forest.tree(it).duration()).collect(),
-            lanes: (forest.trees().iter().map(|it| it.root.lane.index())).collect(),
+            delays: trees()
+                .map(|it| causes.delay_by(forest, it, is_named))
+                .collect(),
+            short: trees()
+                .map(|it| causes.delay_by(forest, it, |root| is_short[root]))
+                .collect(),
+            medians: medians(&durations, &lanes),
+            durations,
+            lanes,
             parts: trees().map(part).collect(),
             are_common: are_common(causes),
         }
@@ -93,6 +112,14 @@ impl TreeDelays {
     fn is_delayed(&self) -> Vec<bool> {
         let trees = 0..self.delays.len();
         trees.map(|tree| self.share(tree) >= MIN_SHARE).collect()
+    }
+
+    /// Returns whether a tree would be no third longer than the median of its lane without short delays such as half of the
+    /// ranks have.
+    fn is_short_delayed(&self, tree: usize) -> bool {
+        let (short, median) = (self.short[tree], self.medians[self.lanes[tree]]);
+        let rest = self.durations[tree] - short;
+        short > DurationNs::ZERO && rest.0 as f64 <= (1.0 + MIN_SHARE) * median.0 as f64
     }
 
     /// Applies the delays to the scores and decisions of a model for the same trees.
@@ -122,7 +149,9 @@ impl TreeDelays {
                     scores.abnormal[tree] = true;
                     p_values[tree] = p_values[tree].min(EXPECTED / num_trees);
                 }
-            } else if scores.varied.is_some() && !scores.is_odd[tree] {
+            } else if !scores.is_odd[tree]
+                && (scores.varied.is_some() || self.is_short_delayed(tree))
+            {
                 scores.abnormal[tree] = false;
                 scores.causes[tree] = None;
             }
@@ -139,7 +168,8 @@ impl TreeDelays {
     fn varied(&self, scores: &TreeScores, is_delayed: &[bool]) -> Option<VariedTimes> {
         let is_varied = |&tree: &usize| {
             let is_open = scores.causes[tree].is_none() && !scores.is_by_label[tree];
-            scores.abnormal[tree] && !scores.is_odd[tree] && is_open && !is_delayed[tree]
+            let is_long = !is_delayed[tree] && !self.is_short_delayed(tree);
+            scores.abnormal[tree] && !scores.is_odd[tree] && is_open && is_long
         };
         let varied: Vec<usize> = (0..is_delayed.len()).filter(is_varied).collect();
         // Of each part and lane: how many vary, and all that could.
@@ -173,6 +203,21 @@ impl TreeDelays {
     }
 }
 
+/// Returns the median duration of the trees of each lane.
+fn medians(durations: &[DurationNs], lanes: &[usize]) -> Vec<DurationNs> {
+    let num_lanes = lanes.iter().max().map_or(0, |last| last + 1);
+    let mut of_lanes = vec![Vec::new(); num_lanes];
+    for (&duration, &lane) in durations.iter().zip(lanes) {
+        of_lanes[lane].push(duration);
+    }
+    let median = |mut of: Vec<DurationNs>| {
+        let middle = of.len() / 2;
+        of.sort_unstable();
+        of.get(middle).copied().unwrap_or_default()
+    };
+    of_lanes.into_iter().map(median).collect()
+}
+
 /// Returns whether nearly all ranks have named delays.
 fn are_common(causes: &RunCauses) -> bool {
     let lanes = causes.trace().lanes.iter();
@@ -204,6 +249,8 @@ mod tests {
         let num = num_lanes * len;
         let mut found = TreeDelays {
             delays: vec![DurationNs::ZERO; num],
+            short: vec![DurationNs::ZERO; num],
+            medians: vec![DurationNs(10 * MS.0); num_lanes],
             durations: vec![DurationNs(10 * MS.0); num],
             lanes: (0..num).map(|tree| tree / len).collect(),
             parts: (0..num).map(|tree| tree % len * NUM_PARTS / len).collect(),
@@ -251,6 +298,22 @@ mod tests {
         let order = [7, 9, 20, 11].map(|tree| found.scores[tree]);
         assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
         assert!(found.p_values.unwrap()[7] < 1.0 / 200.0);
+    }
+
+    #[test]
+    fn what_short_delays_explain_that_half_of_the_ranks_have_is_not_abnormal() {
+        let mut delays = delays(4, 50, &[]);
+        for tree in [7, 9, 11] {
+            delays.durations[tree] = DurationNs(14 * MS.0);
+        }
+        delays.short[7] = DurationNs(4 * MS.0);
+        delays.short[9] = DurationNs(MS.0 / 4);
+        delays.short[11] = DurationNs(4 * MS.0);
+        let mut found = scores(200, |tree| matches!(tree, 7 | 9 | 11));
+        found.is_odd[11] = true;
+        delays.apply(&mut found);
+        // The rest of 9 is still a third longer than usual, and 11 has an odd structure.
+        assert_eq!(abnormal(&found), [9, 11]);
     }
 
     #[test]

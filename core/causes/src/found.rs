@@ -190,7 +190,7 @@ impl Found<'_> {
             ranks: Vec::new(),
             members: members.collect(),
             delay: cluster.cost,
-            lost_run_time: cluster.lost_run_time,
+            lost_run_time: cluster.lost_run_time.filter(|_| is_likely(&root)),
             times: u32::try_from(cluster.starts.len())
                 .unwrap_or(u32::MAX)
                 .max(1),
@@ -252,6 +252,12 @@ impl Found<'_> {
         }
         .with_sorted_members(self.trace)
     }
+}
+
+/// Returns whether the rank of a root is likelier right than wrong. One stop whose rank is a guess can be two roots, each of
+/// which explains only a part of what the run lost.
+fn is_likely(root: &RootCause) -> bool {
+    root.confidence_percent >= 50
 }
 
 fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {

@@ -200,23 +200,17 @@ fn streams_by_process(segments: &Segments) -> Vec<Vec<LaneIdx>> {
     streams
 }
 
-/// What operations depend on: messages, the members of their meeting, other lanes of their rank.
-pub(super) struct Dependences<'a> {
+/// The members of meetings by entry.
+struct MeetingEntries<'a> {
     segments: &'a Segments,
-    partners: &'a Partners<'a>,
-    pub(super) meetings: &'a Meetings,
+    meetings: &'a Meetings,
     /// For each meeting, its members by entry.
     entries: Vec<Vec<(TimeNs, OperationRef)>>,
-    streams: Vec<Vec<LaneIdx>>,
 }
 
-impl<'a> Dependences<'a> {
+impl<'a> MeetingEntries<'a> {
     /// Sorts the members of meetings. Cost: O(n log n) in the members of each.
-    pub(super) fn new(
-        segments: &'a Segments,
-        partners: &'a Partners<'a>,
-        meetings: &'a Meetings,
-    ) -> Self {
+    fn new(segments: &'a Segments, meetings: &'a Meetings) -> Self {
         let by_entry = meetings.all.iter().map(|meeting| {
             let members = meeting.operations.iter();
             let mut entries: Vec<_> = members
@@ -227,54 +221,115 @@ impl<'a> Dependences<'a> {
         });
         Self {
             segments,
-            partners,
             meetings,
             entries: by_entry.collect(),
-            streams: streams_by_process(segments),
         }
     }
 
-    /// Returns the release of every operation, by lane and operation. Cost: linear in operations and messages.
-    pub(super) fn releases(&self) -> Vec<Vec<Released>> {
-        let lanes = (0..self.segments.lanes.len()).map(LaneIdx::from_index);
-        lanes
-            .map(|lane| {
-                let operations = self.segments.lane(lane).operations.iter().enumerate();
-                operations
-                    .map(|(at, it)| self.released(OperationRef::new(lane, at), it))
-                    .collect()
-            })
-            .collect()
-    }
-
-    /// Returns the number of the meeting of an operation and its members that entered before its end, by entry.
-    pub(super) fn entered(&self, it: OperationRef) -> Option<(usize, &[(TimeNs, OperationRef)])> {
+    fn entered(&self, it: OperationRef) -> Option<(usize, &[(TimeNs, OperationRef)])> {
         let number = index(self.meetings.number(it)?);
         let end = self.segments.operation(it).end;
         let entries = &self.entries[number];
         let num_entered = entries.partition_point(|entry| entry.0 <= end + TIE);
         Some((number, &entries[..num_entered]))
     }
+}
 
-    fn released(&self, it: OperationRef, operation: &Operation) -> Released {
+/// What operations depend on beside their release.
+pub(super) struct Dependences<'a> {
+    members: MeetingEntries<'a>,
+    /// The events that operations depend on, except those that released them, by lane and operation.
+    others: Vec<Release>,
+    /// For each lane, the first of these of each operation, and the end of the last one's.
+    first: Vec<Vec<u32>>,
+}
+
+impl<'a> Dependences<'a> {
+    /// Returns them, and the release of every operation, by lane and operation. Cost: linear in operations and messages,
+    /// O(n log n) in the members of each meeting.
+    pub(super) fn find(
+        segments: &'a Segments,
+        partners: &Partners<'_>,
+        meetings: &'a Meetings,
+    ) -> (Self, Vec<Vec<Released>>) {
+        let members = MeetingEntries::new(segments, meetings);
+        let search = Search {
+            segments,
+            partners,
+            members: &members,
+            streams: streams_by_process(segments),
+        };
+        let (mut others, mut first, mut released) = (Vec::new(), Vec::new(), Vec::new());
+        for (lane, it) in segments.lanes.iter().enumerate() {
+            let lane = LaneIdx::from_index(lane);
+            let mut first_of = Vec::with_capacity(it.operations.len() + 1);
+            let of_lane = it.operations.iter().enumerate().map(|(at, operation)| {
+                first_of.push(number(others.len()));
+                let by = search.release(OperationRef::new(lane, at), operation, &mut others);
+                Released { by }
+            });
+            released.push(of_lane.collect());
+            first_of.push(number(others.len()));
+            first.push(first_of);
+        }
+        let dependences = Self {
+            members,
+            others,
+            first,
+        };
+        (dependences, released)
+    }
+
+    /// Returns the events that an operation depends on, except the one that released it; of the members of a meeting
+    /// none.
+    pub(super) fn others(&self, it: OperationRef) -> &[Release] {
+        let first = &self.first[it.lane.index()];
+        &self.others[index(first[it.at()])..index(first[it.at() + 1])]
+    }
+
+    /// Returns the number of the meeting of an operation and its members that entered before its end, by entry.
+    pub(super) fn entered(&self, it: OperationRef) -> Option<(usize, &[(TimeNs, OperationRef)])> {
+        self.members.entered(it)
+    }
+
+    /// Returns the meetings.
+    pub(super) fn meetings(&self) -> &'a Meetings {
+        self.members.meetings
+    }
+}
+
+/// The search for the events that operations depend on: messages, the members of their meeting, other lanes of their rank.
+struct Search<'a> {
+    segments: &'a Segments,
+    partners: &'a Partners<'a>,
+    members: &'a MeetingEntries<'a>,
+    streams: Vec<Vec<LaneIdx>>,
+}
+
+impl Search<'_> {
+    /// Returns the event that released an operation, and adds the others that it depends on.
+    fn release(
+        &self,
+        it: OperationRef,
+        operation: &Operation,
+        others: &mut Vec<Release>,
+    ) -> Option<Release> {
         let mut last: Option<Release> = None;
         self.each_cause(it, operation, |cause| {
             // Of two at the same time, prefer the more precise one: a stamp rather than the end of a call.
             let rank = |it: &Release| (it.time, !it.is_after);
-            if last.as_ref().is_none_or(|last| rank(&cause) > rank(last)) {
-                last = Some(cause);
+            let is_last = last.as_ref().is_none_or(|last| rank(&cause) > rank(last));
+            if is_last {
+                others.extend(last.replace(cause));
+            } else {
+                others.push(cause);
             }
         });
-        Released { by: last }
+        last
     }
 
     /// Calls `each` with all events that an operation depends on; of the members of a meeting only with the last one.
-    pub(super) fn each_cause(
-        &self,
-        it: OperationRef,
-        operation: &Operation,
-        mut each: impl FnMut(Release),
-    ) {
+    fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
         match operation.kind {
             OperationKind::Idle => self.of_idle(it, operation, &mut each),
             OperationKind::Call(CallKind::DeviceSync) => self.of_streams(it, operation, &mut each),
@@ -349,12 +404,12 @@ impl<'a> Dependences<'a> {
     }
 
     fn of_meeting(&self, it: OperationRef, each: &mut impl FnMut(Release)) {
-        let Some((number, &[.., (time, last)])) = self.entered(it) else {
+        let Some((number, &[.., (time, last)])) = self.members.entered(it) else {
             return;
         };
         if last != it {
             let is_barrier = matches!(
-                self.meetings.all[number].kind,
+                self.members.meetings.all[number].kind,
                 CallKind::Barrier | CallKind::ThreadSync
             );
             let kind = if is_barrier {

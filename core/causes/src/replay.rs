@@ -19,7 +19,7 @@ use super::delay_root::{
     Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
 use super::release::{Dependences, Partners, PeerState, Release, Released};
-use super::replay_order::{OperationExcesses, by_end};
+use super::replay_order::OperationExcesses;
 use super::usual::{ExcessSource, MIN_WAIT, PlaceExcess};
 use super::work_excesses::{LaneExcess, work_excesses};
 
@@ -52,9 +52,9 @@ pub(super) struct Replayed {
     pub(super) by_design: Vec<OperationRef>,
 }
 
-/// Follows every delay of a run. Cost: O(n log n) in events.
+/// Follows every delay of a run through its operations in `order`. Cost: O(n log n) in events.
 pub(super) fn replay(
-    segments: &Segments,
+    (segments, order): (&Segments, &[OperationRef]),
     partners: &Partners<'_>,
     dependences: &Dependences<'_>,
     released: &[Vec<Released>],
@@ -72,7 +72,7 @@ pub(super) fn replay(
     let mut replay = Replay {
         segments,
         partners,
-        meetings: dependences.meetings,
+        meetings: dependences.meetings(),
         dependences,
         without_excesses: Vec::new(),
         released,
@@ -92,7 +92,9 @@ pub(super) fn replay(
             by_design: Vec::new(),
         },
     };
-    by_end(segments, TimeNs(i64::MIN)).for_each(|it| replay.pass(it));
+    for &it in order {
+        replay.pass(it);
+    }
     replay.found
 }
 
@@ -227,8 +229,8 @@ impl Replay<'_> {
         add(theirs, index, root.amount, roots);
     }
 
-    /// Returns when an operation would be released without the excesses, by whatever it depends on: the last one to enter
-    /// a collective would have waited for the second-last. `None` if it depends on nothing.
+    /// Returns when an operation would be released without the excesses, by what it depends on beside its release: the last
+    /// one to enter a collective would have waited for the second-last. `None` if it depends on nothing else.
     fn other_end(&mut self, it: OperationRef, operation: &Operation) -> Option<TimeNs> {
         let at = self.released[it.lane.index()][it.at()].at(operation);
         let dependences = self.dependences;
@@ -245,10 +247,8 @@ impl Replay<'_> {
             }
             self.without_excesses[number].1
         });
-        let mut causes = Vec::new();
-        dependences.each_cause(it, operation, |cause| causes.push(cause));
-        let others = causes.into_iter().map(|cause| {
-            let lag = self.lag_of(&cause);
+        let others = dependences.others(it).iter().map(|cause| {
+            let lag = self.lag_of(cause);
             cause.time + DurationNs(-self.alive(lag, at).0)
         });
         others.max().max(of_meeting)

@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use callgrove_model::{LaneIdx, TimeNs};
+use callgrove_model::LaneIdx;
 use callgrove_segments::{OperationKind, OperationRef, Segments};
 
 use super::usual::PlaceExcess;
 
-/// Returns all operations that end at a time or later, by their end. A wait for another thread ends with the operation
-/// that it waits for, which comes before it. Cost: O(log n) in lanes for each.
-pub(super) fn by_end(segments: &Segments, since: TimeNs) -> impl Iterator<Item = OperationRef> {
+/// Returns all operations by their end. A wait for another thread ends with the operation that it waits for, which comes
+/// before it. Cost: O(log n) in lanes for each.
+pub(super) fn by_end(segments: &Segments) -> Vec<OperationRef> {
     let entry = |lane: LaneIdx, at: usize| {
         let operation = segments.lane(lane).operations.get(at)?;
         let is_thread = matches!(operation.kind, OperationKind::Thread(_));
@@ -19,20 +19,18 @@ pub(super) fn by_end(segments: &Segments, since: TimeNs) -> impl Iterator<Item =
         Some(Reverse((operation.end, is_thread, operation.start, it)))
     };
     let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
-    let first = |lane: LaneIdx| {
-        let operations = &segments.lane(lane).operations;
-        entry(lane, operations.partition_point(|it| it.end < since))
-    };
-    let mut next: BinaryHeap<_> = lanes.filter_map(first).collect();
-    std::iter::from_fn(move || {
-        let mut first = next.peek_mut()?;
+    let mut next: BinaryHeap<_> = lanes.filter_map(|lane| entry(lane, 0)).collect();
+    let num_operations = segments.lanes.iter().map(|it| it.operations.len()).sum();
+    let mut order = Vec::with_capacity(num_operations);
+    while let Some(mut first) = next.peek_mut() {
         let Reverse((.., it)) = *first;
         match entry(it.lane, it.at() + 1) {
             Some(after) => *first = after,
             None => drop(PeekMut::pop(first)),
         }
-        Some(it)
-    })
+        order.push(it);
+    }
+    order
 }
 
 /// The excesses of operations, which are looked up in the order of each lane.

@@ -7,6 +7,7 @@
 //! what-if analysis, OSDI 2025), on the dependences of the trace instead of those of a model of the program.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
 use callgrove_segments::{LaneSegments, OperationRef, PathIdx, Segments};
@@ -15,7 +16,6 @@ use super::delay_root::{DelayRoot, RootIdx};
 use super::grouping::Cluster;
 use super::outcome::{CauseKind, WaitKind};
 use super::release::{Dependences, PeerState, Release, Released};
-use super::replay_order::by_end;
 use super::work_excesses::LaneExcess;
 
 /// Maximum number of visits of operations, as a multiple of their number.
@@ -47,12 +47,13 @@ impl Delays {
         self.rests.sort_unstable();
     }
 
-    /// Returns the ends of the first delay and of the last one, if there are any.
-    fn span(&self, segments: &Segments) -> Option<(TimeNs, TimeNs)> {
+    /// Returns the ends of the delays, ascending.
+    fn ends(&self, segments: &Segments) -> Vec<TimeNs> {
         let work = self.work.iter().map(|it| it.1.end);
         let rests = self.rests.iter().map(|it| segments.operation(it.0).end);
-        let ends = work.chain(rests);
-        Some((ends.clone().min()?, ends.max()?))
+        let mut ends: Vec<TimeNs> = work.chain(rests).collect();
+        ends.sort_unstable();
+        ends
     }
 }
 
@@ -60,6 +61,8 @@ impl Delays {
 #[derive(Clone, Copy)]
 pub(super) struct ReplayedRun<'a> {
     pub(super) segments: &'a Segments,
+    /// All operations by their end.
+    pub(super) order: &'a [OperationRef],
     pub(super) dependences: &'a Dependences<'a>,
     pub(super) released: &'a [Vec<Released>],
     /// The excesses of own work by lane, in order of time.
@@ -97,22 +100,20 @@ impl ReplayedRun<'_> {
         in_all
     }
 
-    /// Returns the lanes and call paths that receive messages in any order, as a server does; ascending.
+    /// Returns the lanes and call paths that receive messages in any order, as a server does, each in a call of its own;
+    /// ascending.
     fn servers(&self) -> Vec<(LaneIdx, PathIdx)> {
         let mut servers = Vec::new();
-        for lane in (0..self.segments.lanes.len()).map(LaneIdx::from_index) {
-            let mut messages: Vec<(PathIdx, LaneIdx)> = Vec::new();
-            for (at, operation) in self.segments.lane(lane).operations.iter().enumerate() {
-                if operation.rows().is_empty() {
-                    continue;
-                }
-                let it = OperationRef::new(lane, at);
-                self.dependences.each_cause(it, operation, |cause| {
-                    if cause.kind == WaitKind::LateSender {
-                        messages.push((operation.path, cause.peer));
-                    }
-                });
-            }
+        for (lane, released) in self.released.iter().enumerate() {
+            let lane = LaneIdx::from_index(lane);
+            let operations = self.segments.lane(lane).operations.iter().zip(released);
+            let of_one = operations.filter(|it| it.0.rows().len() == 1);
+            let mut messages: Vec<(PathIdx, LaneIdx)> = of_one
+                .filter_map(|(operation, released)| {
+                    let by = released.by.filter(|it| it.kind == WaitKind::LateSender)?;
+                    Some((operation.path, by.peer))
+                })
+                .collect();
             // Messages of one path stay in their order.
             messages.sort_by_key(|it| it.0);
             let of_paths = messages.chunk_by(|a, b| a.0 == b.0);
@@ -172,6 +173,9 @@ struct LaneLag {
     changes: Vec<(usize, DurationNs)>,
     /// The excesses of own work that are taken out, in order of time.
     work: Vec<LaneExcess>,
+    /// The times of operations after their release that are taken out, from the last operation to the next one: index of
+    /// the operation, time.
+    rests: Vec<(usize, DurationNs)>,
     /// The requests that it received as a server: index of the operation, sender, lag of the message.
     requests: Vec<(usize, LaneIdx, DurationNs)>,
     /// Number of operations that were passed.
@@ -188,6 +192,13 @@ impl LaneLag {
         };
         at.checked_sub(1)
             .map_or(DurationNs::ZERO, |at| changes[at].1)
+    }
+
+    /// Returns the own work that is taken out before operations.
+    fn work_within(&self, operations: Range<usize>) -> DurationNs {
+        let first = |at: usize| self.work.partition_point(|it| it.operations_before < at);
+        let work = &self.work[first(operations.start)..first(operations.end)];
+        work.iter().map(|it| it.amount).sum()
     }
 
     /// Returns the lag after the first operations and the own work after them, up to a time.
@@ -231,6 +242,10 @@ impl<'a> WithoutDelays<'a> {
         for (lane, excess) in &delays.work {
             lanes[lane.index()].work.push(*excess);
         }
+        for (operation, rest) in delays.rests.iter().rev() {
+            let lane = &mut lanes[operation.lane.index()];
+            lane.rests.push((operation.at(), *rest));
+        }
         for lane in &mut lanes {
             lane.work.sort_by_key(|it| (it.operations_before, it.end));
         }
@@ -239,30 +254,28 @@ impl<'a> WithoutDelays<'a> {
             servers,
             delays,
             lanes,
-            entries: vec![(0, TimeNs(0)); run.dependences.meetings.all.len()],
+            entries: vec![(0, TimeNs(0)); run.dependences.meetings().all.len()],
         }
     }
 
     /// Returns how much earlier the run would have ended; `None` without delays, or if it takes more visits than are left.
     fn lost(mut self, visits: &mut usize) -> Option<DurationNs> {
         let segments = self.run.segments;
-        let (first, last) = self.delays.span(segments)?;
-        for (lane, of_lane) in self.lanes.iter_mut().zip(&segments.lanes) {
-            lane.num_passed = of_lane.operations.partition_point(|it| it.end < first);
-        }
+        let ends = self.delays.ends(segments);
+        let mut next = self.skip_to(*ends.first()?);
         let mut even: Option<(DurationNs, TimeNs)> = None;
         let mut until_next = segments.lanes.len();
-        for it in by_end(segments, first) {
+        while let Some(&it) = self.run.order.get(next) {
             *visits = visits.checked_sub(1)?;
             self.pass(it);
+            next += 1;
             until_next -= 1;
             if until_next > 0 {
                 continue;
             }
             until_next = segments.lanes.len();
             let now = segments.operation(it).end;
-            let lag = self.even_lag().filter(|_| now > last);
-            even = match (lag, even) {
+            even = match (self.even_lag(), even) {
                 (Some(lag), Some((known, from))) if is_even(lag, known) => Some((known, from)),
                 (lag, _) => lag.map(|lag| (lag, now)),
             };
@@ -271,7 +284,12 @@ impl<'a> WithoutDelays<'a> {
                 now <= from + DurationNs(lag.0.saturating_mul(2))
             };
             if even.is_some_and(|it| !goes_on(it)) {
-                break;
+                // Nothing changes until the next delay.
+                let Some(&end) = ends.get(ends.partition_point(|end| *end <= now)) else {
+                    break;
+                };
+                next = self.skip_to(end).max(next);
+                even = None;
             }
         }
         // A lane that waits for nothing, as that of a profiler, does not show that its rank could not have ended earlier.
@@ -292,6 +310,24 @@ impl<'a> WithoutDelays<'a> {
         Some(end.since(without).max(DurationNs::ZERO))
     }
 
+    /// Passes the operations that end before a time, in which no lag changes; returns the number of all of them.
+    fn skip_to(&mut self, time: TimeNs) -> usize {
+        for (lane, of_lane) in self.lanes.iter_mut().zip(&self.run.segments.lanes) {
+            let num_passed = of_lane.operations.partition_point(|it| it.end < time);
+            let skipped = lane.num_passed..num_passed;
+            if skipped.is_empty() {
+                continue;
+            }
+            let lag = lane.after(skipped.start) + lane.work_within(skipped);
+            if lag != lane.after(num_passed) {
+                lane.changes.push((num_passed - 1, lag));
+            }
+            lane.num_passed = num_passed;
+        }
+        let order = self.run.order;
+        order.partition_point(|it| self.run.segments.operation(*it).end < time)
+    }
+
     /// Returns the largest lag of the lanes whose operations are not over, if they are late alike.
     fn even_lag(&self) -> Option<DurationNs> {
         let lanes = self.run.segments.lanes.iter().zip(&self.lanes);
@@ -303,33 +339,33 @@ impl<'a> WithoutDelays<'a> {
 
     fn pass(&mut self, it: OperationRef) {
         let operation = self.run.segments.operation(it);
-        let released_at = self.run.released[it.lane.index()][it.at()].at(operation);
+        let released = self.run.released[it.lane.index()][it.at()];
+        let released_at = released.at(operation);
         let own = self.entered(it);
         let mut without = operation.start + DurationNs(-own.0);
         if let Some(entered) = self.entries_without(it) {
             without = without.max(entered);
         }
-        let dependences = self.run.dependences;
         let mut request = None;
-        dependences.each_cause(it, operation, |cause| {
-            let time = cause.time.min(released_at);
-            let lag = self.lag_of(&cause);
-            if cause.kind == WaitKind::LateSender {
+        for cause in released.by.iter().chain(self.run.dependences.others(it)) {
+            let lag = self.lag_of(cause);
+            if cause.kind == WaitKind::LateSender
+                && self
+                    .servers
+                    .binary_search(&(it.lane, operation.path))
+                    .is_ok()
+            {
                 request = Some((it.at(), cause.peer, lag));
             }
-            let lag = lag.max(self.lag_of_request(it.lane, &cause));
+            let lag = lag.max(self.lag_of_request(it.lane, cause));
+            let time = cause.time.min(released_at);
             without = without.max(time + DurationNs(-lag.0));
-        });
-        let place = (it.lane, operation.path);
-        let request = request.filter(|_| self.servers.binary_search(&place).is_ok());
-        let rests = &self.delays.rests;
-        let rests = rests[rests.partition_point(|rest| rest.0 < it)..].iter();
-        let rest: DurationNs = rests
-            .take_while(|rest| rest.0 == it)
-            .map(|rest| rest.1)
-            .sum();
-        let lag = released_at.since(without).max(DurationNs::ZERO) + rest;
+        }
+        let mut lag = released_at.since(without).max(DurationNs::ZERO);
         let lane = &mut self.lanes[it.lane.index()];
+        while let Some((_, rest)) = lane.rests.pop_if(|rest| rest.0 <= it.at()) {
+            lag += rest;
+        }
         lane.requests.extend(request);
         if lag != lane.after(it.at()) {
             lane.changes.push((it.at(), lag));

@@ -63,6 +63,15 @@ fn a_send_waits_for_a_late_receiver() {
 }
 
 #[test]
+fn a_send_stamped_where_a_receive_ends_belongs_to_the_send_that_begins_then() {
+    let trace = scripts(&[
+        "0 +MPI_Recv 50000 r1 s1 -MPI_Recv +MPI_Send 50003 -MPI_Send",
+        "49900 +MPI_Send s0 49905 -MPI_Send 49990 +MPI_Recv 50002 r0 -MPI_Recv",
+    ]);
+    assert_eq!(waits(&trace, 0), [(WaitKind::LateSender, Some(1), 49_900)]);
+}
+
+#[test]
 fn a_rank_stalled_in_a_send_while_its_receiver_waits_is_the_root() {
     let trace = scripts(&[
         "10000 +MPI_Send s1 50000 -MPI_Send",

@@ -135,9 +135,9 @@ impl Run {
         let time = |at: usize| TimeNs(self.starts_us[rank][at] * 1_000);
         let lane = LaneIdx::from_index(rank);
         assert!(lane.index() < self.trace.lanes.len());
-        let named = self
-            .causes
-            .named_delay(lane, time(iteration)..time(iteration + 1));
+        let causes = &self.causes;
+        let time = time(iteration)..time(iteration + 1);
+        let named = causes.delay_by(lane, time, |root| causes.is_named(root));
         named.as_us()
     }
 }

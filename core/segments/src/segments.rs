@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use callgrove_model::{
-    CallSize, DurationNs, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId,
-    TimeNs, Trace, TracerWrite,
+    CallSize, CommKind, DurationNs, ExecIdx, ExecRef, FuncId, Lane, LaneIdx, ProgramId, RankId,
+    ThreadId, TimeNs, Trace, TracerWrite,
 };
 
 use super::call_kind::CallKind;
@@ -315,12 +315,29 @@ impl<'a, F: FnMut(LaneIdx, PathIdx, &Gap)> Walk<'a, F> {
         let is_before = |time: &&TimeNs| **time < entry;
         self.next_row += times[self.next_row..].iter().take_while(is_before).count();
         let within = times[self.next_row..].iter().take_while(|it| **it <= exit);
-        let rows = self.next_row..self.next_row + within.count();
+        let mut rows = self.next_row..self.next_row + within.count();
+        if entry < exit && self.waits_next(call, exit) {
+            // A send is stamped when its call is entered, so with other messages before it, it is one of the next call.
+            let kinds = &self.lane.comms.kind;
+            let is_next = |row: &usize| kinds[*row] == CommKind::Send && times[*row] == exit;
+            let num_next = rows.clone().rev().take_while(is_next).count();
+            if num_next < rows.len() {
+                rows.end -= num_next;
+            }
+        }
         self.next_row = rows.end;
         if let Some(operation) = self.found.operations.last_mut() {
             operation.end = end;
             operation.rows = number(rows.start)..number(rows.end);
         }
+    }
+
+    /// Returns whether a call that can wait is entered at the time at which another one is left.
+    fn waits_next(&self, call: ExecIdx, exit: TimeNs) -> bool {
+        let executions = &self.lane.executions;
+        let next = executions.subtree_end[call.index()];
+        let is_entered = executions.entry.get(next.index()) == Some(&exit);
+        is_entered && self.kinds[executions.func[next.index()].index()].can_wait()
     }
 
     /// Adds the segment between the last event and the next one, at `time`.

@@ -16,7 +16,7 @@ use callgrove_session::{
 };
 use callgrove_tables::TreeTable;
 
-use super::causes::find;
+use super::causes::find_delays;
 use super::forest::forest_of;
 use super::trends;
 use crate::exit::Exit;
@@ -120,7 +120,7 @@ fn apply_delays(
     if forest.trace().is_forest {
         return Ok(None);
     }
-    let causes = find(forest.trace(), clock)?;
+    let causes = find_delays(forest.trace(), clock)?;
     TreeDelays::new(&causes, forest).apply(judged);
     Ok(Some(causes))
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     if forest.trace().is_forest {
         bail!("causes need a trace: the trees of a file have no messages");
     }
-    let causes = find(forest.trace(), &mut clock)?;
+    let causes = find_delays(forest.trace(), &mut clock)?;
     let trees = if args.all {
         (0..forest.len()).map(TreeIdx::from_index).collect()
     } else {
@@ -90,6 +90,15 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
 pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
     let causes = with_progress("Following delays to their causes", |progress| {
         RunCauses::find(trace, progress)
+    })?;
+    clock.lap("causes");
+    Ok(causes)
+}
+
+/// Traces the delays of the executions of a run to their causes, and finds no others.
+pub(super) fn find_delays(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
+    let causes = with_progress("Following delays to their causes", |progress| {
+        RunCauses::find_delays(trace, progress)
     })?;
     clock.lap("causes");
     Ok(causes)

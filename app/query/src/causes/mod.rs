@@ -46,6 +46,17 @@ impl RunCauses {
         })
     }
 
+    /// Finds the delays only ([`Causes::find_delays`]).
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller asked to stop.
+    pub fn find_delays(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
+        Ok(Self {
+            causes: Causes::find_delays(trace, progress)?,
+            trace: Arc::clone(trace),
+        })
+    }
+
     /// Combines a trace with causes that were found in it before.
     pub fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
         Self { trace, causes }
@@ -103,12 +114,16 @@ impl RunCauses {
         self.of_time(lane, calls.entry()[0]..calls.exit())
     }
 
-    /// Returns how much longer a tree of a forest of the same trace took because of named delays
-    /// ([`Causes::named_delay`]).
-    pub fn named_delay(&self, forest: &Forest, tree: TreeIdx) -> DurationNs {
+    /// Returns how much longer a tree of a forest of the same trace took because of some roots ([`Causes::delay_by`]).
+    pub fn delay_by(
+        &self,
+        forest: &Forest,
+        tree: TreeIdx,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> DurationNs {
         let (calls, lane) = (forest.tree(tree), forest.trees()[tree.index()].root.lane);
-        self.causes
-            .named_delay(lane, calls.entry()[0]..calls.exit())
+        let time = calls.entry()[0]..calls.exit();
+        self.causes.delay_by(lane, time, is_wanted)
     }
 
     /// Returns the incident that a root belongs to. `root` is an index into [`RunCauses::roots`].

@@ -83,7 +83,7 @@ pub struct IncidentRow {
     pub num_ranks: usize,
     /// Total delay of all of them.
     pub delay_us: i64,
-    /// How much earlier the run would have ended without it; `None` if that is not known.
+    /// How much earlier the run would have ended without it; `None` if it is by design, or if that is not known.
     pub lost_run_time_us: Option<i64>,
     /// Description as text.
     pub words: String,

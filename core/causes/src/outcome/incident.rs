@@ -25,7 +25,7 @@ pub struct Incident {
     pub ranks: Vec<RankId>,
     /// Total delay of all ranks, including the root's own delay.
     pub delay: DurationNs,
-    /// How much earlier the run would have ended without it; `None` if that is not known.
+    /// How much earlier the run would have ended without it; `None` if it is by design, or if that is not known.
     pub lost_run_time: Option<DurationNs>,
     /// Number of occurrences, if recurrences are one incident: causes by design, noise, and the tracer's writes.
     /// `start`, `end`, `root`, `members` and `ranks` are then those of the costliest occurrence.

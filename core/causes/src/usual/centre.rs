@@ -1,4 +1,4 @@
-//! Median and spread of the durations of a place on a lane.
+//! Median, spread and upper quantiles of the durations of a place on a lane.
 
 /// Factor from the distance of the first tenth below the median to a standard deviation above it: 1.4 / 1.28 = 35 /
 /// 32.
@@ -10,19 +10,35 @@ const SLOWER: i64 = 4;
 /// Factor by which the spread of an unsteady lane is larger than that of the others.
 const UNSTEADY: i64 = 3;
 
-/// Median and spread of some durations.
+/// Divisors of a number of durations: a tenth of them and a fortieth are longer than the two upper quantiles.
+const UPPER: [usize; 2] = [10, 40];
+/// Minimum number of durations above the last quantile: each lane may have three faults at a place.
+const MIN_ABOVE: usize = 3;
+
+/// Median, spread and upper quantiles of some durations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Centre {
     pub(super) median_ns: i64,
     pub(super) spread_ns: i64,
+    /// The quantiles .90 and .975; the median if there are too few durations.
+    pub(super) upper_ns: [i64; 2],
 }
 
 impl Centre {
     /// Computes the centre of durations in any order; reorders them.
     pub(super) fn of(durations: &mut [i64]) -> Option<Self> {
         let last = durations.len().checked_sub(1)?;
-        let (below, median, _) = durations.select_nth_unstable(last / 2);
+        let (below, median, mut above) = durations.select_nth_unstable(last / 2);
         let median_ns = *median;
+        let upper_ns = UPPER.map(|divisor| {
+            let num_above = (last / divisor).max(MIN_ABOVE * UPPER[1] / divisor);
+            let Some(at) = above.len().checked_sub(num_above + 1) else {
+                return median_ns;
+            };
+            let (_, quantile, rest) = std::mem::take(&mut above).select_nth_unstable(at);
+            above = rest;
+            *quantile
+        });
         let tenth = last / 10;
         let tenth_ns = match below.len() {
             0 => median_ns,
@@ -32,6 +48,7 @@ impl Centre {
         Some(Self {
             median_ns,
             spread_ns: (median_ns - tenth_ns).saturating_mul(UPWARDS.0) / UPWARDS.1,
+            upper_ns,
         })
     }
 
@@ -55,15 +72,16 @@ pub(super) fn among(own: Centre, others: Centre) -> Centre {
     }
 }
 
-/// Returns the medians of several medians and spreads.
+/// Returns the medians of several medians, spreads and quantiles.
 pub(super) fn middle(centres: &[Centre]) -> Centre {
-    let median = |of: fn(&Centre) -> i64| {
+    let median = |of: &dyn Fn(&Centre) -> i64| {
         let mut values: Vec<i64> = centres.iter().map(of).collect();
         let at = values.len() / 2;
         *values.select_nth_unstable(at).1
     };
     Centre {
-        median_ns: median(|it| it.median_ns),
-        spread_ns: median(|it| it.spread_ns),
+        median_ns: median(&|it| it.median_ns),
+        spread_ns: median(&|it| it.spread_ns),
+        upper_ns: [0, 1].map(|which| median(&|it| it.upper_ns[which])),
     }
 }

@@ -22,7 +22,7 @@ use callgrove_segments::{
 use super::release::Released;
 use centre::{Centre, among, middle};
 use drift::PlaceDrift;
-use place_tail::{LaneExcesses, PlaceTail};
+use place_tail::ratio_by_design;
 
 /// Minimum excess of calls and waits.
 pub(super) const MIN_WAIT: DurationNs = DurationNs::from_us(60);
@@ -313,15 +313,6 @@ impl OfLane<'_> {
         short.chain(self.long_ns())
     }
 
-    /// Returns its excesses over the usual duration, of which those of `least_ns` and more are unusual.
-    fn excesses(&self, usual: &Centre, least_ns: i64) -> LaneExcesses {
-        LaneExcesses {
-            num_visits: self.num_usable(),
-            long_ns: self.long_ns().map(|it| it - usual.median_ns).collect(),
-            least_ns,
-        }
-    }
-
     /// Returns whether its short visits, whose times are not known, are too few to matter.
     fn is_ordered(&self) -> bool {
         self.short_ns.len() * FEW_SHORT <= self.long.len()
@@ -369,16 +360,14 @@ fn judge_place(
     buffer: &mut Vec<i64>,
     found: &mut Vec<PlaceExcess>,
 ) {
-    if lanes.iter().map(OfLane::num_usable).sum::<usize>() < PLACE_VALUES {
+    let num_visits = lanes.iter().map(OfLane::num_usable).sum::<usize>();
+    if num_visits < PLACE_VALUES {
         return;
     }
     let mut centre = |of: &[OfLane<'_>]| {
         buffer.clear();
         buffer.extend(of.iter().flat_map(OfLane::usable));
         Centre::of(buffer)
-    };
-    let Some(pooled) = centre(lanes) else {
-        return;
     };
     let has_own = |it: &OfLane<'_>| it.num_usable() >= LANE_VALUES;
     let mut centre_of = |it| {
@@ -389,21 +378,23 @@ fn judge_place(
     let centres: Vec<Option<Centre>> = lanes.iter().map(&mut centre_of).collect();
     let own: Vec<Centre> = centres.iter().copied().flatten().collect();
     let is_compared = own.len() >= COMPARED_LANES;
-    let others = if is_compared { middle(&own) } else { pooled };
-    let usual = centres.into_iter().map(|centre| match centre {
-        Some(centre) if is_compared => among(centre, others),
-        Some(centre) => centre,
-        None => pooled,
+    let is_pooled = !is_compared || own.len() < lanes.len();
+    let pooled = is_pooled.then(|| centre(lanes)).flatten();
+    let others = is_compared.then(|| middle(&own));
+    let usual = centres.into_iter().map(|centre| match (centre, others) {
+        (Some(centre), Some(others)) => Some(among(centre, others)),
+        (Some(centre), None) => Some(centre),
+        (None, _) => pooled,
     });
-    let usual: Vec<Centre> = usual.collect();
+    let Some(usual) = usual.collect::<Option<Vec<Centre>>>() else {
+        return;
+    };
+    let compared = if is_compared { &own[..] } else { &[] };
+    let by_design = ratio_by_design(compared, num_visits);
     let least_of = |usual: &Centre| {
         let spread_ns = usual.spread_ns.max(usual.least());
         spread_ns.saturating_mul(DEVIATIONS).max(floor.0)
     };
-    let by_lane = lanes.iter().zip(&usual).filter(|_| is_compared);
-    let excesses = by_lane.map(|(lane, usual)| lane.excesses(usual, least_of(usual)));
-    let tail = PlaceTail::of(excesses.collect());
-    let by_design_ns = tail.map_or(0.0, |tail| tail.bound_ns());
     for (lane, usual) in lanes.iter().zip(usual) {
         let is_set_up = lane.num_usable() <= SET_UP_VISITS;
         let mut least_ns = least_of(&usual);
@@ -411,15 +402,17 @@ fn judge_place(
             least_ns = least_ns.max(usual.median_ns);
         }
         found.extend(lane.long().filter_map(|(it, level)| {
-            let excess_ns = without_drift(it.duration, level) - usual.median_ns;
-            let usual = DurationNs::nearest(usual.median_ns.real() * level);
+            let duration_ns = without_drift(it.duration, level);
+            let excess_ns = duration_ns - usual.median_ns;
+            let usual_ns = usual.median_ns.real();
+            let usual = DurationNs::nearest(usual_ns * level);
             let amount = it.duration - usual;
             (excess_ns > least_ns && amount > floor).then_some(PlaceExcess {
                 visit: it.visit,
                 usual,
                 amount,
                 is_set_up,
-                is_by_design: excess_ns.real() <= by_design_ns,
+                is_by_design: duration_ns.real() <= by_design * usual_ns,
             })
         }));
     }
