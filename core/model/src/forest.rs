@@ -34,6 +34,8 @@ pub struct Forest {
     /// The rows of the roots in a trace that holds nothing else; `None` in a complete trace.
     root_rows: Option<Vec<ExecIdx>>,
     num_unclosed: usize,
+    /// True if the run has such trees before the first one, and after the last one.
+    lacks: [bool; 2],
 }
 
 /// A call stack tree T = (V, E, w): vertices in pre-order, the root first. The weight of a vertex is its inclusive
@@ -77,6 +79,7 @@ impl Forest {
             trees,
             root_rows: None,
             num_unclosed,
+            lacks: [false; 2],
         }
     }
 
@@ -109,6 +112,7 @@ impl Forest {
             trees,
             root_rows: None,
             num_unclosed,
+            lacks: [false; 2],
         }
     }
 
@@ -131,6 +135,7 @@ impl Forest {
             trees,
             root_rows: None,
             num_unclosed,
+            lacks: [false; 2],
         })
     }
 
@@ -166,13 +171,33 @@ impl Forest {
             trees,
             root_rows: Some(root_rows),
             num_unclosed,
+            lacks: [false; 2],
         })
     }
 
     /// Returns the trees entered within `times`, with their codes in this forest.
     #[must_use]
     pub fn between(&self, times: Range<TimeNs>) -> Self {
-        self.selected(|tree| times.contains(&self.tree(tree).entry()[0]))
+        let entries =
+            || (0..self.len()).map(|tree| self.tree(TreeIdx::from_index(tree)).entry()[0]);
+        let [lacks_begin, lacks_end] = self.lacks;
+        Self {
+            lacks: [
+                lacks_begin || entries().any(|entry| entry < times.start),
+                lacks_end || entries().any(|entry| entry >= times.end),
+            ],
+            ..self.selected(|tree| times.contains(&self.tree(tree).entry()[0]))
+        }
+    }
+
+    /// Returns whether the run has such trees before the first one, because the forest is a part of a run.
+    pub fn lacks_begin(&self) -> bool {
+        self.lacks[0]
+    }
+
+    /// Returns whether the run has such trees after the last one, because the forest is a part of a run.
+    pub fn lacks_end(&self) -> bool {
+        self.lacks[1]
     }
 
     /// Returns some of the trees, with their codes in this forest.
@@ -188,6 +213,7 @@ impl Forest {
             trees: wanted.iter().map(|&tree| self.trees[tree]).collect(),
             root_rows: root_rows.map(|rows| wanted.iter().map(|&tree| rows[tree]).collect()),
             num_unclosed: self.num_unclosed,
+            lacks: self.lacks,
         }
     }
 

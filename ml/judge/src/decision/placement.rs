@@ -33,6 +33,10 @@ pub struct Placement {
     pub lane_len: Vec<usize>,
     /// Lane keys, shape `[n_lanes]`.
     pub(super) keys: Vec<LaneKey>,
+    /// True if these are a part of a run whose lanes begin earlier.
+    pub lacks_begin: bool,
+    /// True if these are a part of a run whose lanes end later.
+    pub lacks_end: bool,
 }
 
 impl Placement {
@@ -52,6 +56,7 @@ impl Placement {
             places: places.collect(),
             lane_len: vec![number(len); number(num_ranks)],
             keys: (0..num_ranks).map(|rank| LaneKey(0, rank, 0)).collect(),
+            ..Self::default()
         }
     }
 
@@ -83,6 +88,8 @@ impl Placement {
                 };
                 forest.len()
             ],
+            lacks_begin: forest.lacks_begin(),
+            lacks_end: forest.lacks_end(),
             ..Self::default()
         };
         let mut num_overlapping = 0;

@@ -11,6 +11,8 @@ use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
 
 /// Minimum share of the trees of a common structure.
 const COMMON_SHARE: f64 = 0.02;
+/// Minimum share of the trees of a common structure that most lanes have at one time only: less may be an event.
+const COMMON_ONCE_SHARE: f64 = 0.05;
 /// Minimum number of trees of a common structure.
 const COMMON_TREES: f64 = 8.0;
 /// Maximum share of trees of structures that a reference does not know, for it to decide which are common.
@@ -116,7 +118,10 @@ impl Structures {
         let mut kinds = vec![StructureKind::Common; roots.len()];
         let rare: Vec<&Vec<usize>> = trees_of
             .iter()
-            .filter(|(root, trees)| trees.len().real() < least && !is_usual(**root))
+            .filter(|(root, trees)| {
+                let is_few = trees.len().real() < least || lanes.have_once(trees);
+                is_few && !is_usual(**root)
+            })
             .map(|(_, trees)| trees)
             .collect();
         let mut num_rare = NumRare::default();
@@ -312,8 +317,32 @@ impl<'a> Lanes<'a> {
         self.placement.places[tree].position
     }
 
+    /// Returns whether most lanes have the trees of a class at one time only, neither at the begin nor at the end of the
+    /// run, and no more of them than an event may have.
+    fn have_once(&self, trees: &[usize]) -> bool {
+        let num_trees = self.placement.places.len().real();
+        if trees.len().real() >= COMMON_ONCE_SHARE * num_trees {
+            return false;
+        }
+        let mut positions: Vec<usize> = trees.iter().map(|&tree| self.position(tree)).collect();
+        positions.sort_unstable();
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return false;
+        };
+        // At two positions of three, most lanes have it.
+        let is_dense =
+            trees.len().real() >= 2.0 / 3.0 * (last - first + 1).real() * self.most_at(first);
+        let [has_begin, has_end] = self.has_ends();
+        is_dense && !(has_begin && first == 0) && !(has_end && last + 1 == self.longest)
+    }
+
     fn len_of(&self, tree: usize) -> usize {
         self.placement.lane_len[self.placement.places[tree].lane]
+    }
+
+    /// Returns whether the first trees of lanes are those of the run, and whether the last ones are.
+    fn has_ends(&self) -> [bool; 2] {
+        [!self.placement.lacks_begin, !self.placement.lacks_end]
     }
 
     /// Returns the number of trees of its lane after a tree.
@@ -333,8 +362,9 @@ impl<'a> Lanes<'a> {
             !has_peers
                 || (num_lanes >= MIN_LANES && num_rare.real() >= MIN_LANE_SHARE * num_lanes.real())
         };
-        is_of_most(self.position(tree), &num_rare.first)
-            || is_of_most(self.num_after(tree), &num_rare.last)
+        let [has_begin, has_end] = self.has_ends();
+        (has_begin && is_of_most(self.position(tree), &num_rare.first))
+            || (has_end && is_of_most(self.num_after(tree), &num_rare.last))
     }
 
     /// Returns the number of trees at a position that is most lanes.
@@ -456,7 +486,8 @@ impl<'a> Lanes<'a> {
         let is_last = |tree: &usize| self.position(*tree) + 1 == self.len_of(*tree);
         let firsts: Vec<usize> = (0..total_shares.len()).filter(is_first).collect();
         let lasts: Vec<usize> = (0..total_shares.len()).filter(is_last).collect();
-        for ends in [firsts, lasts] {
+        let ends = [firsts, lasts].into_iter().zip(self.has_ends());
+        for (ends, _) in ends.filter(|it| it.1) {
             let late = ends.iter().filter(|&&tree| total_shares[tree] > LATE_START);
             if ends.len() >= MIN_LANES && late.count().real() >= MIN_LANE_SHARE * ends.len().real()
             {
@@ -496,6 +527,7 @@ mod tests {
             places: placed.collect(),
             lane_len: vec![usize::try_from(len).unwrap(); keys.len()],
             keys,
+            ..Placement::default()
         };
         (roots.collect(), placement)
     }
@@ -552,6 +584,52 @@ mod tests {
     }
 
     #[test]
+    fn what_most_lanes_have_once_is_odd_though_not_rare_and_a_phase_is_not() {
+        let call_sets = CallSets::new((0..4).map(|root| (root, u128::from(root) + 1)));
+        let found = |lacks_end: bool, root: fn(u32, u32) -> u32| {
+            let (roots, placement) = run(8, 300, root);
+            let placement = Placement {
+                lacks_end,
+                ..placement
+            };
+            let shares = vec![0.0; roots.len()];
+            Structures::of(&roots, &call_sets, &placement, &shares, None)
+        };
+        // Three in a hundred trees at one time, and three at five times.
+        let of_run = found(false, |_, position| match position {
+            100..109 => 1,
+            at if at % 61 < 2 => 2,
+            200.. => 3,
+            _ => 0,
+        });
+        let at = |lane: usize, position: usize| of_run.kinds[lane * 300 + position];
+        assert_eq!(at(3, 104), StructureKind::Odd);
+        assert_eq!(at(3, 122), StructureKind::Common);
+        assert_eq!(at(3, 250), StructureKind::Common);
+        // At the end of the run it is the last phase, but not at the end of a part of it.
+        let last = |lacks_end| found(lacks_end, |_, at| u32::from(at >= 291)).kinds[295];
+        assert_eq!(last(false), StructureKind::Common);
+        assert_eq!(last(true), StructureKind::Odd);
+    }
+
+    #[test]
+    fn a_part_of_a_run_does_not_begin_by_design() {
+        let (roots, placement) = run(8, 200, |_, _| 0);
+        let late: Vec<f64> = (0..roots.len())
+            .map(|tree| if tree % 200 == 0 { 5.0 } else { 0.0 })
+            .collect();
+        let is_late_begin = |lacks_begin: bool| {
+            let placement = Placement {
+                lacks_begin,
+                ..placement.clone()
+            };
+            let calls = CallSets::default();
+            Structures::of(&roots, &calls, &placement, &late, None).is_late_end[0]
+        };
+        assert_eq!([false, true].map(is_late_begin), [true, false]);
+    }
+
+    #[test]
     fn lanes_of_different_lengths_end_by_design() {
         let (roots, placement) = run(8, 200, |lane, position| {
             u32::from(position + 1 == 100 + lane * 10)
@@ -564,7 +642,7 @@ mod tests {
         let placement = Placement {
             places: kept.iter().map(|&tree| placement.places[tree]).collect(),
             lane_len: (0..8).map(|lane| 100 + lane * 10).collect(),
-            keys: placement.keys,
+            ..placement
         };
         let roots: Vec<SubtreeIdx> = kept.iter().map(|&tree| roots[tree]).collect();
         let shares = vec![0.0; roots.len()];
