@@ -7,6 +7,7 @@ mod faults;
 mod healthy_run;
 mod hostile;
 mod kills;
+mod live_and_offline;
 #[cfg(unix)]
 #[path = "../../core/provdb/stores/tests/support/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the store use more of it")]

@@ -275,7 +275,7 @@ impl<'a> WithoutDelays<'a> {
             }
             until_next = segments.lanes.len();
             let now = segments.operation(it).end;
-            even = match (self.even_lag(), even) {
+            even = match (self.even_lag(now), even) {
                 (Some(lag), Some((known, from))) if is_even(lag, known) => Some((known, from)),
                 (lag, _) => lag.map(|lag| (lag, now)),
             };
@@ -328,11 +328,11 @@ impl<'a> WithoutDelays<'a> {
         order.partition_point(|it| self.run.segments.operation(*it).end < time)
     }
 
-    /// Returns the largest lag of the lanes whose operations are not over, if they are late alike.
-    fn even_lag(&self) -> Option<DurationNs> {
+    /// Returns the largest lag at a time of the lanes whose operations are not over, if they are late alike.
+    fn even_lag(&self, now: TimeNs) -> Option<DurationNs> {
         let lanes = self.run.segments.lanes.iter().zip(&self.lanes);
         let open = lanes.filter(|(lane, lag)| lag.num_passed < lane.operations.len());
-        let lags = open.map(|(_, lag)| lag.after(lag.num_passed));
+        let lags = open.map(|(_, lag)| lag.with_work(lag.num_passed, Some(now)));
         let (least, most) = (lags.clone().min()?, lags.max()?);
         is_even(least, most).then_some(most)
     }

@@ -78,3 +78,72 @@ fn a_server_would_have_answered_a_late_request_earlier() {
         "{lost} instead of {expected}"
     );
 }
+
+/// Number of iterations, and of those from one collective to the next.
+const ITERATIONS: (i64, i64) = (60, 10);
+/// The iteration in which rank 0 is late.
+const LATE_ITERATION: i64 = 33;
+
+/// Returns a run in which rank 0 works in two parts while ranks 1 and 2 exchange messages, and all meet in every tenth
+/// iteration. Once the first part of the work takes longer.
+fn meeting_now_and_then(late_us: i64) -> Trace {
+    let is_meeting = |iteration: i64| iteration % ITERATIONS.1 == ITERATIONS.1 - 1;
+    // The others learn of the delay in the next meeting.
+    let met = (LATE_ITERATION..).find(|it| is_meeting(*it)).unwrap_or(0);
+    let script = |rank: i64| {
+        let mut script = "0".to_owned();
+        for iteration in 0..ITERATIONS.0 {
+            let is_later = iteration > if rank == 0 { LATE_ITERATION } else { met };
+            let begin_us = iteration * 1_200 + if is_later { late_us } else { 0 };
+            let is_late = rank == 0 && iteration == LATE_ITERATION;
+            let worked_us = begin_us + 600 + if is_late { late_us } else { 0 };
+            write!(script, " {begin_us} +work {worked_us} -work").ok();
+            if rank == 0 {
+                write!(script, " {} +more {} -more", worked_us + 5, worked_us + 300).ok();
+            }
+            for at_us in (0..5).map(|it| worked_us + 20 + 60 * it) {
+                let events = match rank {
+                    0 => continue,
+                    1 => [
+                        (0, "+MPI_Send s2"),
+                        (10, "-MPI_Send"),
+                        (20, "+MPI_Recv"),
+                        (50, "r2 -MPI_Recv"),
+                    ],
+                    _ => [
+                        (0, "+MPI_Recv"),
+                        (12, "r1 -MPI_Recv"),
+                        (30, "+MPI_Send s1"),
+                        (40, "-MPI_Send"),
+                    ],
+                };
+                for (after_us, event) in events {
+                    write!(script, " {} {event}", at_us + after_us).ok();
+                }
+            }
+            if is_meeting(iteration) {
+                let is_late = iteration == met && rank > 0;
+                let left_us = begin_us + 1_020 + if is_late { late_us } else { 0 };
+                write!(
+                    script,
+                    " {} +MPI_Allreduce {left_us} -MPI_Allreduce",
+                    begin_us + 1_000
+                )
+                .ok();
+            }
+        }
+        script
+    };
+    let scripts: Vec<String> = (0..3).map(script).collect();
+    let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
+    only(&scripts)
+}
+
+#[test]
+fn a_delay_costs_the_run_although_other_work_follows_it_while_others_go_on() {
+    let late = DurationNs::from_us(2_000);
+    let causes = find(&meeting_now_and_then(late.as_us()));
+    let lost = causes.lost_run_time().expect("rank 0 is late");
+    let error = (lost.as_us() - late.as_us()).abs();
+    assert!(error < late.as_us() / 10, "{lost} instead of {late}");
+}
