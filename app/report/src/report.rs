@@ -314,13 +314,12 @@ fn candidates(
             thousands(num)
         ),
     };
-    let varied = detection
-        .varied
-        .map_or_else(String::new, |it| format!(" {}.", it.sentence(forest.len())));
+    let dismissed = detection.dismissed.sentences(forest.len());
+    let dismissed: String = dismissed.map(|it| format!(" {it}.")).collect();
     Some(CandidateSection {
         function: analysis.root_name.clone(),
         note: format!(
-            "{} executions were judged. {listed_note}{explained}{varied}",
+            "{} executions were judged. {listed_note}{explained}{dismissed}",
             thousands(forest.len())
         ),
         lines: lines.collect(),

@@ -32,7 +32,7 @@ impl Detection {
             p_values,
             causes,
             design,
-            varied,
+            dismissed,
             is_odd: _,
             is_by_label: _,
         } = tree_scores;
@@ -58,7 +58,7 @@ impl Detection {
             p_values,
             causes,
             design,
-            varied,
+            dismissed,
             order,
             place,
             change: None,

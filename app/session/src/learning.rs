@@ -17,10 +17,10 @@ use callgrove_trees::function_match::MatchedFunctions;
 use callgrove_trees::suggest;
 use callgrove_trees::wl::Siblings;
 
+use crate::dismissed_alarms::DismissedAlarms;
 use crate::model::ModelOrigin;
 use crate::root::median_duration;
 use crate::snapshot::{Analysis, Suggestion};
-use crate::varied_times::VariedTimes;
 
 /// Number of neighbours that are reported for a tree.
 const NUM_NEIGHBOURS: usize = 20;
@@ -186,8 +186,8 @@ pub struct TreeScores {
     pub is_odd: Vec<bool>,
     /// True for each tree whose own label decided, or that labels of others made normal; shape `[n_trees]`.
     pub is_by_label: Vec<bool>,
-    /// The trees that would be called abnormal for their times if these did not vary by design.
-    pub varied: Option<VariedTimes>,
+    /// What the model calls abnormal and is not reported.
+    pub dismissed: DismissedAlarms,
 }
 
 /// The result of a saved model for a forest.
@@ -308,7 +308,7 @@ impl SavedModel {
             design: found.design,
             is_odd: found.is_odd,
             is_by_label: found.is_by_label,
-            varied: None,
+            dismissed: DismissedAlarms::default(),
         };
         Ok(ModelJudgement {
             tree_scores,
@@ -384,7 +384,7 @@ impl Learned {
             design: self.embedding.evidence().design.clone(),
             is_odd: self.embedding.evidence().is_odd(),
             is_by_label: detector.is_by_label(&self.embedding),
-            varied: None,
+            dismissed: DismissedAlarms::default(),
         };
         Ok(Trial {
             detector,

@@ -24,6 +24,7 @@
 mod command;
 mod comparison;
 mod detection;
+mod dismissed_alarms;
 mod engine;
 mod explain;
 mod handle;
@@ -40,7 +41,6 @@ mod snapshot;
 mod table;
 mod tree_delays;
 mod tree_map;
-mod varied_times;
 mod viewer;
 
 pub use callgrove_edits::{
@@ -73,6 +73,7 @@ pub use callgrove_trees::explain::{Difference, DifferenceKind, TreeExplanation};
 pub use command::{Command, InspectCommand, Selection, UserCommand};
 pub use comparison::{COMPARED_ELSEWHERE, ComparedWith, UsualPair};
 pub use detection::rareness_text;
+pub use dismissed_alarms::{DismissedAlarms, VariedTimes};
 pub use engine::{Engine, Wake};
 pub use explain::{Explainer, design_text};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
@@ -94,5 +95,4 @@ pub use snapshot::{
 pub use table::{Reasons, TreeRow, listed_rows, tree_rows};
 pub use tree_delays::TreeDelays;
 pub use tree_map::{MapMethod, TreeMap};
-pub use varied_times::VariedTimes;
 pub use viewer::{Presence, PresentViewer, ViewerId, guest_name};

@@ -18,9 +18,9 @@
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_query::RunCauses;
 
+use crate::dismissed_alarms::{DismissedAlarms, VariedTimes};
 use crate::learning::TreeScores;
 use crate::short_delays::common_short;
-use crate::varied_times::VariedTimes;
 
 /// Minimum time by which named delays lengthen an abnormal execution.
 const MIN_DELAY: DurationNs = DurationNs::from_us(200);
@@ -125,7 +125,8 @@ impl TreeDelays {
     /// Applies the delays to the scores and decisions of a model for the same trees.
     pub fn apply(&self, scores: &mut TreeScores) {
         let is_delayed = self.is_delayed();
-        scores.varied = self.varied(scores, &is_delayed);
+        let varied = self.varied(scores, &is_delayed);
+        let mut num_short = 0;
         let finite = scores.scores.iter().copied().filter(|it| it.is_finite());
         let first = finite.fold(0.0, f64::min);
         let num_trees = is_delayed.len() as f64;
@@ -149,13 +150,14 @@ impl TreeDelays {
                     scores.abnormal[tree] = true;
                     p_values[tree] = p_values[tree].min(EXPECTED / num_trees);
                 }
-            } else if !scores.is_odd[tree]
-                && (scores.varied.is_some() || self.is_short_delayed(tree))
-            {
+            } else if !scores.is_odd[tree] && (varied.is_some() || self.is_short_delayed(tree)) {
+                let is_alarm = scores.abnormal[tree] && scores.causes[tree].is_none();
+                num_short += usize::from(is_alarm && self.is_short_delayed(tree));
                 scores.abnormal[tree] = false;
                 scores.causes[tree] = None;
             }
         }
+        scores.dismissed = DismissedAlarms { varied, num_short };
         // What a person called abnormal stays first.
         for (tree, &is_by_label) in scores.is_by_label.iter().enumerate() {
             if is_by_label && scores.abnormal[tree] {
@@ -314,6 +316,12 @@ mod tests {
         delays.apply(&mut found);
         // The rest of 9 is still a third longer than usual, and 11 has an odd structure.
         assert_eq!(abnormal(&found), [9, 11]);
+        let words: Vec<String> = found.dismissed.sentences(200).collect();
+        assert_eq!(words.len(), 1);
+        assert!(
+            words[0].starts_with("1 execution is longer only because"),
+            "{words:?}"
+        );
     }
 
     #[test]
@@ -345,7 +353,7 @@ mod tests {
         let delayed = delays(4, 100, &[(7, DurationNs(8 * MS.0))]);
         delayed.apply(&mut found);
         assert_eq!(abnormal(&found), [7, 33]);
-        let words = found.varied.unwrap().sentence(400);
+        let words = found.dismissed.sentences(400).next().unwrap();
         assert!(
             words.starts_with("40 of 400 executions take 10 ms to 10 ms"),
             "{words}"
@@ -354,7 +362,8 @@ mod tests {
         for is_fault in [|tree: usize| tree % 100 < 10, |tree: usize| tree < 40] {
             let mut found = scores(400, is_fault);
             delays(4, 100, &[]).apply(&mut found);
-            assert_eq!((abnormal(&found).len(), found.varied), (40, None));
+            let found = (abnormal(&found).len(), found.dismissed);
+            assert_eq!(found, (40, DismissedAlarms::default()));
         }
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         print(args, &forest, &detection, &labels, explained, out)?;
         if destination.is_text() {
             print_explained(out, &detection)?;
-            print_varied(out, &forest, &detection)?;
+            print_dismissed(out, &forest, &detection)?;
             print_by_design(out, &forest, &detection)?;
         }
         match &trends {
@@ -277,16 +277,16 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
     )
 }
 
-/// Prints which executions are not called abnormal because times vary by design.
-fn print_varied(
+/// Prints which executions are not called abnormal because their times are usual in the run.
+fn print_dismissed(
     out: &mut dyn Write,
     forest: &Forest,
     detection: &Detection,
 ) -> std::io::Result<()> {
-    match detection.varied {
-        Some(varied) => writeln!(out, "\n{}", varied.sentence(forest.len())),
-        None => Ok(()),
+    for sentence in detection.dismissed.sentences(forest.len()) {
+        writeln!(out, "\n{sentence}")?;
     }
+    Ok(())
 }
 
 /// Prints the number of executions that are rare or long by design, by class.

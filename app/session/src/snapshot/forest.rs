@@ -10,8 +10,8 @@ use callgrove_query::TreeCauses;
 use callgrove_trees::explain::Difference;
 use serde::{Deserialize, Serialize};
 
+use crate::dismissed_alarms::DismissedAlarms;
 use crate::tree_map::TreeMap;
-use crate::varied_times::VariedTimes;
 
 /// The forest of the root function with its map and scores.
 #[derive(Clone, Debug)]
@@ -98,8 +98,8 @@ pub struct Detection {
     pub causes: Vec<Option<Cause>>,
     /// The trees that are rare or long by design.
     pub design: ByDesign,
-    /// Trees whose times vary by design, if there are any.
-    pub varied: Option<VariedTimes>,
+    /// What the model calls abnormal and is not reported.
+    pub dismissed: DismissedAlarms,
     /// Labels that apply to their trees only, shape `[n_trees]`; empty without such labels.
     pub held: Vec<Option<Label>>,
     /// Trees by descending abnormality. Explained trees follow the other abnormal ones.

@@ -53,8 +53,10 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
     } else if state.shown().is_empty() {
         nothing_found_ui(state, ui);
     } else {
-        if let Some(varied) = ctx.snapshot.detection().and_then(|it| it.varied) {
-            ui.weak(format!("{}.", varied.sentence(num_trees)));
+        if let Some(detection) = ctx.snapshot.detection() {
+            for sentence in detection.dismissed.sentences(num_trees) {
+                ui.weak(format!("{sentence}."));
+            }
         }
         cards_ui(ctx, &analysis, state, ui);
     }
