@@ -17,7 +17,7 @@ const NUM_STEPS: usize = 300;
 const STALLED: usize = 3;
 
 /// Returns a run, as comma-separated events, in which a step makes five to eight calls. In the given steps one rank makes
-/// two calls only and stands still in the second, so that these steps have a structure of their own.
+/// two calls only and stalls in the second, so that these steps have a structure of their own.
 fn run_with_stalls(stalled_steps: &BTreeSet<usize>, stall_ms: usize) -> String {
     let mut numbers = Numbers::with_seed(11);
     let mut events = "Timestamp (ns),Event Type,Name,Thread,Process\n".to_owned();

@@ -314,14 +314,16 @@ fn candidates(
             thousands(num)
         ),
     };
-    let dismissed = detection.dismissed.sentences(forest.len());
-    let dismissed: String = dismissed.map(|it| format!(" {it}.")).collect();
+    let mut note = format!(
+        "{} executions were judged. {listed_note}{explained}",
+        thousands(forest.len())
+    );
+    for sentence in detection.dismissed.sentences(forest.len()) {
+        note.extend([" ", &sentence, "."]);
+    }
     Some(CandidateSection {
         function: analysis.root_name.clone(),
-        note: format!(
-            "{} executions were judged. {listed_note}{explained}{dismissed}",
-            thousands(forest.len())
-        ),
+        note,
         lines: lines.collect(),
     })
 }

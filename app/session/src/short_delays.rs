@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use callgrove_model::{DurationNs, LaneIdx, ProgramId, RankId};
 use callgrove_query::RunCauses;
 
-use crate::tree_delays::{EXPECTED, MIN_RANKS};
+/// Number of delays as long as a named one that are expected in a run in which nothing went wrong, at most: the causes
+/// name none that is more frequent.
+pub(crate) const EXPECTED: f64 = 0.05;
+/// Minimum number of ranks that can show that all have delays.
+pub(crate) const MIN_RANKS: usize = 4;
 
 /// Returns whether each root is own work, too short to be an incident, and such as half of the ranks have.
 pub(crate) fn common_short(causes: &RunCauses) -> Vec<bool> {

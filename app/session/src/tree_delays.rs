@@ -20,17 +20,12 @@ use callgrove_query::RunCauses;
 
 use crate::dismissed_alarms::{DismissedAlarms, VariedTimes};
 use crate::learning::TreeScores;
-use crate::short_delays::common_short;
+use crate::short_delays::{EXPECTED, MIN_RANKS, common_short};
 
 /// Minimum time by which named delays lengthen an abnormal execution.
 const MIN_DELAY: DurationNs = DurationNs::from_us(200);
 /// Minimum share of that in the rest of the execution: the minimum excess of an alarm of a model.
 const MIN_SHARE: f64 = 0.35;
-/// Number of delays as long as a named one that are expected in a run in which nothing went wrong, at most: the causes
-/// name none that is more frequent.
-pub(crate) const EXPECTED: f64 = 0.05;
-/// Minimum number of ranks that can show that all have delays.
-pub(crate) const MIN_RANKS: usize = 4;
 /// Share of the ranks that have delays if these are common: 3/4.
 const COMMON_RANKS: (usize, usize) = (3, 4);
 /// Number of named delays per rank from which on they are common: 3/2.

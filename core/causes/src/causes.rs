@@ -14,7 +14,6 @@ use super::lane_delays::LaneDelays;
 use super::outcome::{CauseKind, DelayCause, DelayRole, Incidents, RootCause, Waits};
 use super::release::{Dependences, Partners};
 use super::replay::{Replayed, replay};
-use super::replay_order::by_end;
 use super::run_time::ReplayedRun;
 use super::stall;
 use super::unentered::Hangs;
@@ -42,8 +41,12 @@ pub struct Causes {
 /// What is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extent {
-    All,
+    /// All of a run.
+    Run,
+    /// The delays of a run only.
     Delays,
+    /// All that an excerpt of a run shows.
+    Excerpt,
 }
 
 impl Causes {
@@ -53,7 +56,7 @@ impl Causes {
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
-        Self::find_in_run(trace, Extent::All, progress)
+        Self::find_in_run(trace, Extent::Run, progress)
     }
 
     /// Finds the delays only: no wait states, no causes by design, and not what incidents cost the run. That takes three
@@ -77,12 +80,8 @@ impl Causes {
         is_stalled: impl Fn(ExecRef) -> bool,
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
-        Self::search(
-            trace,
-            ExcessSource::Stalls(&is_stalled),
-            Extent::All,
-            progress,
-        )
+        let source = ExcessSource::Stalls(&is_stalled);
+        Self::search(trace, source, Extent::Excerpt, progress)
     }
 
     fn find_in_run(
@@ -115,14 +114,7 @@ impl Causes {
         progress.at(0.3)?;
         let (dependences, mut released) = Dependences::find(&segments, &partners, &meetings);
         progress.at(0.4)?;
-        let order = by_end(&segments);
-        let mut replayed = replay(
-            (&segments, &order),
-            &partners,
-            &dependences,
-            &released,
-            source,
-        );
+        let mut replayed = replay(&segments, &partners, &dependences, &released, source);
         progress.at(0.8)?;
         let Replayed { waits, roots, .. } = &mut replayed;
         stall::resolve(&segments, &partners, &clocks, waits, roots);
@@ -134,24 +126,22 @@ impl Causes {
         };
         let mut clusters = group(&segments, &clocks, &mut replayed.roots, is_excerpt);
         hangs.add(&mut replayed.roots, &mut clusters);
-        let is_all = extent == Extent::All;
         // Recurrence shows in a whole run only.
-        let designed = if is_excerpt || !is_all {
-            Vec::new()
-        } else {
+        let designed = if extent == Extent::Run {
             designed(trace, &clocks, &segments, &released, &replayed.by_design)
+        } else {
+            Vec::new()
         };
         progress.at(0.85)?;
         let run = ReplayedRun {
             segments: &segments,
-            order: &order,
             dependences: &dependences,
             released: &released,
             work: &replayed.work,
             roots: &replayed.roots,
         };
         // An excerpt does not show how lanes catch up, nor a selection of executions all that they depend on.
-        let shows_all = is_all && !is_excerpt && !trace.is_selection;
+        let shows_all = extent == Extent::Run && !trace.is_selection;
         let lost_run_time = shows_all.then(|| run.lost_run_time(&mut clusters));
         progress.at(0.9)?;
         let facts = Found {
@@ -163,20 +153,13 @@ impl Causes {
             hangs: &hangs,
         };
         let (roots, place) = facts.root_causes();
-        let delays = LaneDelays::new(
-            trace,
-            &segments,
-            &released,
-            &replayed.roots,
-            &replayed.waits,
-            &place,
-        );
+        let delays = facts.lane_delays(&released, &replayed.waits, &place);
         let (incidents, incident_of_root) =
             facts.incidents(&roots, &place, &clusters, &designed, &replayed.waits);
-        let waits = if is_all {
-            facts.waits(&released)
-        } else {
+        let waits = if extent == Extent::Delays {
             Waits::default()
+        } else {
+            facts.waits(&released)
         };
         progress.at(1.0)?;
         Ok(Self {

@@ -10,6 +10,7 @@ use super::by_design::DesignedWait;
 use super::confidence::confidence_percent;
 use super::delay_root::DelayRoot;
 use super::grouping::Cluster;
+use super::lane_delays::LaneDelays;
 use super::outcome::{CauseKind, Incident, Incidents, RootCause, Waits, period};
 use super::release::Released;
 use super::replay::ChargedWait;
@@ -52,6 +53,17 @@ impl Found<'_> {
         }
         let roots = order.iter().map(|&it| self.root_cause(it));
         (roots.collect(), place)
+    }
+
+    /// Returns the delays by lane; `place` maps each root to the index of the root that it is attributed to.
+    pub(super) fn lane_delays(
+        &self,
+        released: &[Vec<Released>],
+        waits: &[ChargedWait],
+        place: &[usize],
+    ) -> LaneDelays {
+        let (trace, segments) = (self.trace, self.segments);
+        LaneDelays::new(trace, segments, released, self.roots, waits, place)
     }
 
     /// Returns all wait states.

@@ -63,6 +63,7 @@ mod found;
 mod grouping;
 mod lane_delays;
 mod late_network;
+mod operation_excesses;
 mod outcome;
 mod release;
 mod replay;

@@ -7,6 +7,7 @@ use callgrove_segments::{
 };
 
 use super::outcome::WaitKind;
+use super::replay_order::by_end;
 
 /// Minimum time after a send's stamp with which a sender that is still in its send has not sent yet. A shorter send did
 /// not wait for its receiver.
@@ -235,9 +236,11 @@ impl<'a> MeetingEntries<'a> {
     }
 }
 
-/// What operations depend on beside their release.
+/// What operations depend on, except what released them, and the order in which that was done.
 pub(super) struct Dependences<'a> {
     members: MeetingEntries<'a>,
+    /// All operations by their end.
+    order: Vec<OperationRef>,
     /// The events that operations depend on, except those that released them, by lane and operation.
     others: Vec<Release>,
     /// For each lane, the first of these of each operation, and the end of the last one's.
@@ -274,6 +277,7 @@ impl<'a> Dependences<'a> {
         }
         let dependences = Self {
             members,
+            order: by_end(segments),
             others,
             first,
         };
@@ -290,6 +294,11 @@ impl<'a> Dependences<'a> {
     /// Returns the number of the meeting of an operation and its members that entered before its end, by entry.
     pub(super) fn entered(&self, it: OperationRef) -> Option<(usize, &[(TimeNs, OperationRef)])> {
         self.members.entered(it)
+    }
+
+    /// Returns all operations by their end.
+    pub(super) fn order(&self) -> &[OperationRef] {
+        &self.order
     }
 
     /// Returns the meetings.

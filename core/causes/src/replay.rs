@@ -18,8 +18,8 @@ use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{
     Lag, LagId, LagStore, add, keep_alive, keep_overlapping, share, subtract_slack, total,
 };
+use super::operation_excesses::OperationExcesses;
 use super::release::{Dependences, Partners, PeerState, Release, Released};
-use super::replay_order::OperationExcesses;
 use super::usual::{ExcessSource, MIN_WAIT, PlaceExcess};
 use super::work_excesses::{LaneExcess, work_excesses};
 
@@ -52,9 +52,9 @@ pub(super) struct Replayed {
     pub(super) by_design: Vec<OperationRef>,
 }
 
-/// Follows every delay of a run through its operations in `order`. Cost: O(n log n) in events.
+/// Follows every delay of a run. Cost: O(n log n) in events.
 pub(super) fn replay(
-    (segments, order): (&Segments, &[OperationRef]),
+    segments: &Segments,
     partners: &Partners<'_>,
     dependences: &Dependences<'_>,
     released: &[Vec<Released>],
@@ -92,7 +92,7 @@ pub(super) fn replay(
             by_design: Vec::new(),
         },
     };
-    for &it in order {
+    for &it in dependences.order() {
         replay.pass(it);
     }
     replay.found
@@ -229,7 +229,7 @@ impl Replay<'_> {
         add(theirs, index, root.amount, roots);
     }
 
-    /// Returns when an operation would be released without the excesses, by what it depends on beside its release: the last
+    /// Returns when an operation would be released without the excesses, by what else it depends on than its release: the last
     /// one to enter a collective would have waited for the second-last. `None` if it depends on nothing else.
     fn other_end(&mut self, it: OperationRef, operation: &Operation) -> Option<TimeNs> {
         let at = self.released[it.lane.index()][it.at()].at(operation);

@@ -61,8 +61,6 @@ impl Delays {
 #[derive(Clone, Copy)]
 pub(super) struct ReplayedRun<'a> {
     pub(super) segments: &'a Segments,
-    /// All operations by their end.
-    pub(super) order: &'a [OperationRef],
     pub(super) dependences: &'a Dependences<'a>,
     pub(super) released: &'a [Vec<Released>],
     /// The excesses of own work by lane, in order of time.
@@ -265,7 +263,7 @@ impl<'a> WithoutDelays<'a> {
         let mut next = self.skip_to(*ends.first()?);
         let mut even: Option<(DurationNs, TimeNs)> = None;
         let mut until_next = segments.lanes.len();
-        while let Some(&it) = self.run.order.get(next) {
+        while let Some(&it) = self.run.dependences.order().get(next) {
             *visits = visits.checked_sub(1)?;
             self.pass(it);
             next += 1;
@@ -324,7 +322,7 @@ impl<'a> WithoutDelays<'a> {
             }
             lane.num_passed = num_passed;
         }
-        let order = self.run.order;
+        let order = self.run.dependences.order();
         order.partition_point(|it| self.run.segments.operation(*it).end < time)
     }
 

@@ -89,7 +89,8 @@ const LATE_ITERATION: i64 = 33;
 fn meeting_now_and_then(late_us: i64) -> Trace {
     let is_meeting = |iteration: i64| iteration % ITERATIONS.1 == ITERATIONS.1 - 1;
     // The others learn of the delay in the next meeting.
-    let met = (LATE_ITERATION..).find(|it| is_meeting(*it)).unwrap_or(0);
+    let met = (LATE_ITERATION..ITERATIONS.0).find(|it| is_meeting(*it));
+    let met = met.expect("all meet at the end");
     let script = |rank: i64| {
         let mut script = "0".to_owned();
         for iteration in 0..ITERATIONS.0 {

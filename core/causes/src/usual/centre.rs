@@ -1,5 +1,7 @@
 //! Median, spread and upper quantiles of the durations of a place on a lane.
 
+use callgrove_model::DurationNs;
+
 /// Factor from the distance of the first tenth below the median to a standard deviation above it: 1.4 / 1.28 = 35 /
 /// 32.
 const UPWARDS: (i64, i64) = (35, 32);
@@ -21,7 +23,7 @@ pub(super) struct Centre {
     pub(super) median_ns: i64,
     pub(super) spread_ns: i64,
     /// The quantiles .90 and .975; the median if there are too few durations.
-    pub(super) upper_ns: [i64; 2],
+    pub(super) upper: [DurationNs; 2],
 }
 
 impl Centre {
@@ -30,14 +32,14 @@ impl Centre {
         let last = durations.len().checked_sub(1)?;
         let (below, median, mut above) = durations.select_nth_unstable(last / 2);
         let median_ns = *median;
-        let upper_ns = UPPER.map(|divisor| {
+        let upper = UPPER.map(|divisor| {
             let num_above = (last / divisor).max(MIN_ABOVE * UPPER[1] / divisor);
             let Some(at) = above.len().checked_sub(num_above + 1) else {
-                return median_ns;
+                return DurationNs(median_ns);
             };
             let (_, quantile, rest) = std::mem::take(&mut above).select_nth_unstable(at);
             above = rest;
-            *quantile
+            DurationNs(*quantile)
         });
         let tenth = last / 10;
         let tenth_ns = match below.len() {
@@ -48,7 +50,7 @@ impl Centre {
         Some(Self {
             median_ns,
             spread_ns: (median_ns - tenth_ns).saturating_mul(UPWARDS.0) / UPWARDS.1,
-            upper_ns,
+            upper,
         })
     }
 
@@ -82,6 +84,6 @@ pub(super) fn middle(centres: &[Centre]) -> Centre {
     Centre {
         median_ns: median(&|it| it.median_ns),
         spread_ns: median(&|it| it.spread_ns),
-        upper_ns: [0, 1].map(|which| median(&|it| it.upper_ns[which])),
+        upper: [0, 1].map(|which| DurationNs(median(&|it| it.upper[which].0))),
     }
 }

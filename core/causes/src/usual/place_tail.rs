@@ -19,7 +19,7 @@ const EXPECTED: f64 = 0.05;
 /// it. Faults of a few lanes do not change it. 1 without lanes.
 pub(super) fn ratio_by_design(lanes: &[Centre], num_visits: usize) -> f64 {
     let ln_ratio = |which: usize| {
-        let ratio = |it: &Centre| it.upper_ns[which].real() / it.median_ns.max(1).real();
+        let ratio = |it: &Centre| it.upper[which].0.real() / it.median_ns.max(1).real();
         let mut ratios: Vec<f64> = lanes.iter().map(ratio).collect();
         let middle = ratios.len().checked_sub(1)? / 2;
         Some(ratios.select_nth_unstable_by(middle, f64::total_cmp).1.ln())
@@ -42,6 +42,8 @@ fn normal_quantile(num: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::DurationNs;
+
     use super::*;
 
     /// Returns a lane with the quantiles .90 and .975 in percent of the median.
@@ -49,7 +51,7 @@ mod tests {
         Centre {
             median_ns: 1_000_000,
             spread_ns: 100_000,
-            upper_ns: upper_percent.map(|it| it * 10_000),
+            upper: upper_percent.map(|it| DurationNs(it * 10_000)),
         }
     }
 

@@ -4,8 +4,15 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
 
+use super::placement::Placement;
+use callgrove_trees::real::Real;
 use callgrove_trees::wl::mixing::chain;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx, Vocabulary};
+
+/// Minimum share of the trees of a common structure.
+const COMMON_SHARE: f64 = 0.02;
+/// Minimum number of trees of a common structure.
+const COMMON_TREES: f64 = 8.0;
 
 /// The call paths of each structure of a forest as one hash: the same in every run and process for structures that
 /// differ only in how often paths are taken.
@@ -47,6 +54,42 @@ impl CallSets {
     pub(crate) fn get(&self, root: SubtreeIdx) -> SubtreeHash {
         self.of_root.get(&root).copied().unwrap_or(SubtreeHash(0))
     }
+
+    /// Returns the call sets with varying counts, ascending: on the lanes that have them more than a few trees are of
+    /// another structure than most of that lane.
+    pub(super) fn varied(
+        &self,
+        trees_of: &BTreeMap<SubtreeIdx, Vec<usize>>,
+        placement: &Placement,
+    ) -> Vec<SubtreeHash> {
+        /// Trees of a lane with one call set: all, and those of its most frequent structure.
+        type Counts = (usize, usize);
+        let mut counts: BTreeMap<SubtreeHash, BTreeMap<usize, Counts>> = BTreeMap::new();
+        for (&root, trees) in trees_of {
+            let mut of_lane: BTreeMap<usize, usize> = BTreeMap::new();
+            for &tree in trees {
+                *of_lane.entry(placement.places[tree].lane).or_default() += 1;
+            }
+            let lanes = counts.entry(self.get(root)).or_default();
+            for (lane, num) in of_lane {
+                let (all, most) = lanes.entry(lane).or_default();
+                *all += num;
+                *most = num.max(*most);
+            }
+        }
+        let is_varied = |(_, lanes): &(SubtreeHash, BTreeMap<usize, Counts>)| {
+            let all: usize = lanes.values().map(|counts| counts.0).sum();
+            let most: usize = lanes.values().map(|counts| counts.1).sum();
+            (all - most).real() >= least_common(all)
+        };
+        let varied = counts.into_iter().filter(is_varied);
+        varied.map(|(call_set, _)| call_set).collect()
+    }
+}
+
+/// Returns the minimum number of trees of a common structure.
+pub(super) fn least_common(num_trees: usize) -> f64 {
+    (COMMON_SHARE * num_trees.real()).max(COMMON_TREES)
 }
 
 fn call_set(tree: CsTree<'_>, label_of: impl Fn(FuncId) -> u128) -> SubtreeHash {

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::call_sets::CallSets;
+use super::call_sets::{CallSets, least_common};
 use super::known_structures::{KnownStructures, StructureReference};
 use super::lane_cycles::{EqualDistances, LaneCycles};
 use super::placement::Placement;
 use callgrove_trees::real::Real;
 use callgrove_trees::wl::{SubtreeHash, SubtreeIdx};
 
-/// Minimum share of the trees of a common structure.
-const COMMON_SHARE: f64 = 0.02;
 /// Minimum share of the trees of a common structure that most lanes have at one time only: less may be an event.
 const COMMON_ONCE_SHARE: f64 = 0.05;
-/// Minimum number of trees of a common structure.
-const COMMON_TREES: f64 = 8.0;
 /// Maximum share of trees of structures that a reference does not know, for it to decide which are common.
 const MAX_UNKNOWN_SHARE: f64 = 0.1;
 /// Maximum share of odd events in the trees for them to be anomalies rather than the variation of the run.
@@ -95,7 +91,7 @@ impl Structures {
         for (tree, &root) in roots.iter().enumerate() {
             trees_of.entry(root).or_default().push(tree);
         }
-        let varied = varied(&trees_of, call_sets, placement);
+        let varied = call_sets.varied(&trees_of, placement);
         let is_usual = |root: SubtreeIdx| {
             let call_set = call_sets.get(root);
             varied.binary_search(&call_set).is_ok()
@@ -108,7 +104,7 @@ impl Structures {
         let least = if has_fit {
             f64::INFINITY
         } else {
-            (COMMON_SHARE * roots.len().real()).max(COMMON_TREES)
+            least_common(roots.len())
         };
         let lanes = Lanes::new(placement);
         for trees in trees_of.values_mut() {
@@ -193,37 +189,6 @@ impl Structures {
             odd,
         }
     }
-}
-
-/// Returns the call sets with varying counts, ascending: on the lanes that have them more than a few trees are of
-/// another structure than most of that lane.
-fn varied(
-    trees_of: &BTreeMap<SubtreeIdx, Vec<usize>>,
-    call_sets: &CallSets,
-    placement: &Placement,
-) -> Vec<SubtreeHash> {
-    /// Trees of a lane with one call set: all, and those of its most frequent structure.
-    type Counts = (usize, usize);
-    let mut counts: BTreeMap<SubtreeHash, BTreeMap<usize, Counts>> = BTreeMap::new();
-    for (&root, trees) in trees_of {
-        let mut of_lane: BTreeMap<usize, usize> = BTreeMap::new();
-        for &tree in trees {
-            *of_lane.entry(placement.places[tree].lane).or_default() += 1;
-        }
-        let lanes = counts.entry(call_sets.get(root)).or_default();
-        for (lane, num) in of_lane {
-            let (all, most) = lanes.entry(lane).or_default();
-            *all += num;
-            *most = num.max(*most);
-        }
-    }
-    let is_varied = |(_, lanes): &(SubtreeHash, BTreeMap<usize, Counts>)| {
-        let all: usize = lanes.values().map(|counts| counts.0).sum();
-        let most: usize = lanes.values().map(|counts| counts.1).sum();
-        (all - most).real() >= (COMMON_SHARE * all.real()).max(COMMON_TREES)
-    };
-    let varied = counts.into_iter().filter(is_varied);
-    varied.map(|(call_set, _)| call_set).collect()
 }
 
 /// Returns ln of the p-value of one of this number of odd events among this number of observations.
