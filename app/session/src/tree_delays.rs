@@ -145,11 +145,14 @@ impl TreeDelays {
                     scores.abnormal[tree] = true;
                     p_values[tree] = p_values[tree].min(EXPECTED / num_trees);
                 }
-            } else if !scores.is_odd[tree] && (varied.is_some() || self.is_short_delayed(tree)) {
-                let is_alarm = scores.abnormal[tree] && scores.causes[tree].is_none();
-                num_short += usize::from(is_alarm && self.is_short_delayed(tree));
-                scores.abnormal[tree] = false;
-                scores.causes[tree] = None;
+            } else if !scores.is_odd[tree] {
+                // A known cause explains more than that short delays are usual.
+                let is_short = scores.causes[tree].is_none() && self.is_short_delayed(tree);
+                if varied.is_some() || is_short {
+                    num_short += usize::from(is_short && scores.abnormal[tree]);
+                    scores.abnormal[tree] = false;
+                    scores.causes[tree] = None;
+                }
             }
         }
         scores.dismissed = DismissedAlarms { varied, num_short };
