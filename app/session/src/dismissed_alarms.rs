@@ -1,6 +1,7 @@
 //! Executions that a model calls abnormal, and that are not reported because their times are usual in the run.
 
 use callgrove_model::{DurationNs, thousands};
+use callgrove_query::Incident;
 use serde::{Deserialize, Serialize};
 
 /// What is not reported.
@@ -31,8 +32,9 @@ impl DismissedAlarms {
                 num => format!("{} executions are", thousands(num)),
             };
             format!(
-                "{executions} longer only because of delays below 1 ms, such as half of the ranks have: not reported as \
-                 alarms"
+                "{executions} longer only because of delays below {}, such as half of the ranks have: not reported as \
+                 alarms",
+                Incident::MIN_DELAY
             )
         });
         varied.into_iter().chain(short)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, LaneIdx, ProgramId, RankId};
-use callgrove_query::RunCauses;
+use callgrove_query::{Incident, RunCauses};
 
 /// Number of delays as long as a named one that are expected in a run in which nothing went wrong, at most: the causes
 /// name none that is more frequent.
@@ -19,9 +19,9 @@ pub(crate) fn common_short(causes: &RunCauses) -> Vec<bool> {
     };
     let ranks = causes.trace().lanes().map(|(lane, _)| rank(lane));
     let roots = causes.roots().iter().enumerate();
-    let is_short = |root: usize| causes.incident_of(root).is_none();
     let delays = roots.map(|(index, root)| {
-        let is_of_machine = is_short(index) && !root.is_in_library;
+        let is_short = root.own_delay < Incident::MIN_DELAY && causes.incident_of(index).is_none();
+        let is_of_machine = is_short && !root.is_in_library;
         is_of_machine.then(|| (rank(root.lane), root.own_delay))
     });
     are_common(ranks.collect(), &delays.collect::<Vec<_>>())

@@ -8,14 +8,12 @@ use callgrove_segments::{Clocks, Segments};
 
 use super::background::{DelayBackground, is_aside};
 use super::delay_root::DelayRoot;
-use super::outcome::CauseKind;
+use super::outcome::{CauseKind, Incident};
 
 /// Minimum number of gaps over which the delay of a slow rank is spread.
 const SPREAD_GAPS: u32 = 3;
 /// Maximum share of such a delay in one gap, in percent.
 const SPREAD_PERCENT: i64 = 70;
-/// Minimum delay of an incident.
-pub(super) const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
 /// Divisor of the number of ranks: delays are noise if all but a quarter of the ranks have them often.
 const FEW_RANKS: usize = 4;
 /// Number of times from which on a rank is often late, or a host often busy.
@@ -77,7 +75,7 @@ pub(super) fn group(
         of_unknown: of_kinds(&[CauseKind::Unknown]),
     });
     for (it, root) in roots.iter_mut().enumerate() {
-        if root.attributed_to.is_none() && root.amount >= MIN_DELAY {
+        if root.attributed_to.is_none() && root.amount >= Incident::MIN_DELAY {
             let is_aside = is_aside(segments, root);
             sorted.add(it, root, is_aside, background.as_ref());
         }
@@ -404,8 +402,8 @@ impl Grouping<'_> {
     /// are one incident.
     fn is_part(&self, it: usize, top: usize) -> bool {
         let (small, large) = (&self.roots[it], &self.roots[top]);
-        let is_within =
-            small.start + MIN_DELAY >= large.start && small.end <= large.last_wait_end + MIN_DELAY;
+        let is_within = small.start + Incident::MIN_DELAY >= large.start
+            && small.end <= large.last_wait_end + Incident::MIN_DELAY;
         let is_weak =
             small.operation.is_some() || small.amount.0.saturating_mul(SMALL_WORK) < large.amount.0;
         is_within && self.is_small(it, top) && is_weak

@@ -10,12 +10,12 @@ use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 use callgrove_segments::{Clocks, Segments, TIE};
 
 use super::delay_root::{DelayRoot, RootIdx};
-use super::outcome::CauseKind;
+use super::outcome::{CauseKind, Incident};
 use super::release::Partners;
 
 /// Minimum delay of a message that counts as late: that of an incident. Half or double of it moves only which short
 /// delays are undecided.
-const MIN_TRANSFER: DurationNs = super::grouping::MIN_DELAY;
+const MIN_TRANSFER: DurationNs = Incident::MIN_DELAY;
 
 /// The messages of other hosts that a delay in the library may have waited for.
 struct LateMessages {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use callgrove_model::{Forest, Trace, TreeIdx};
+use callgrove_model::{Cancelled, Forest, Progress, Trace, TreeIdx};
 use callgrove_query::{Incident, RunCauses, TreeCauses, open_calls_sentence};
 use callgrove_session::{Detection, LearnSettings, TreeDelays, analyze, grow_forest};
 use callgrove_tables::{CauseTable, IncidentTable};
@@ -88,17 +88,21 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
 
 /// Traces the delays of a run to their causes.
 pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
-    let causes = with_progress("Following delays to their causes", |progress| {
-        RunCauses::find(trace, progress)
-    })?;
-    clock.lap("causes");
-    Ok(causes)
+    follow(trace, RunCauses::find, clock)
 }
 
 /// Traces the delays of the executions of a run to their causes, and finds no others.
 pub(super) fn find_delays(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
+    follow(trace, RunCauses::find_delays, clock)
+}
+
+fn follow(
+    trace: &Arc<Trace>,
+    find: fn(&Arc<Trace>, Progress<'_>) -> Result<RunCauses, Cancelled>,
+    clock: &mut Clock,
+) -> Result<RunCauses> {
     let causes = with_progress("Following delays to their causes", |progress| {
-        RunCauses::find_delays(trace, progress)
+        find(trace, progress)
     })?;
     clock.lap("causes");
     Ok(causes)

@@ -72,6 +72,9 @@ pub enum MissingState {
 }
 
 impl Incident {
+    /// Minimum own delay of a root that is an incident.
+    pub const MIN_DELAY: DurationNs = DurationNs::from_us(1_000);
+
     /// Sorts the members, and sets the ranks from them.
     pub(crate) fn with_sorted_members(mut self, trace: &Trace) -> Self {
         self.members.sort_unstable();

@@ -15,7 +15,7 @@ use std::ops::Range;
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
 use callgrove_segments::{CallKind, Clocks, OperationKind, OperationRef, Segments, is_open_at_end};
 
-use super::super::grouping::MIN_DELAY;
+use super::super::outcome::Incident;
 use super::groups::{CollectiveGroup, CollectivePart};
 
 /// Maximum confidence, as for own work: an assumption.
@@ -145,7 +145,7 @@ pub(super) fn unfinished(
         .filter_map(|(process, parts)| Some((*process, member_wait(parts, end)?)))
         .collect();
     let longest_wait = waits.values().map(MemberWait::duration).max()?;
-    if longest_wait <= longest.max(MIN_DELAY) {
+    if longest_wait <= longest.max(Incident::MIN_DELAY) {
         return None;
     }
     let is_open = all().any(|it| it.end.is_none());

@@ -282,7 +282,7 @@ impl<'a> Lanes<'a> {
         self.placement.places[tree].position
     }
 
-    /// Returns whether most lanes have the trees of a class at one time only, neither at the begin nor at the end of the
+    /// Returns whether most lanes have the trees of a class at one time only, neither at the beginning nor at the end of the
     /// run, and no more of them than an event may have.
     fn have_once(&self, trees: &[usize]) -> bool {
         let num_trees = self.placement.places.len().real();
@@ -294,7 +294,7 @@ impl<'a> Lanes<'a> {
         let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
             return false;
         };
-        // At two positions of three, most lanes have it.
+        // As much as if most lanes had it at two of three positions.
         let is_dense =
             trees.len().real() >= 2.0 / 3.0 * (last - first + 1).real() * self.most_at(first);
         let [has_begin, has_end] = self.has_ends();
