@@ -76,20 +76,31 @@ fn a_page_with_an_old_token_says_what_to_do_and_then_continues() -> Result<()> {
 fn the_address_is_opened_in_the_browser_if_there_is_one() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let browser = folder.path().join("xdg-open");
-    let opened = folder.path().join("opened");
+    let [arguments, opened] = ["arguments", "opened"].map(|name| folder.path().join(name));
     let serve = |script: String| {
         fs::write(&browser, script)?;
         fs::set_permissions(&browser, fs::Permissions::from_mode(0o755))?;
         let mut serve = program::command()?;
         serve.args(["serve", "--port", "0", "--open"]);
         // The script's shell is found through its path.
-        Process::start(serve.env("PATH", folder.path()))
+        serve.env("PATH", folder.path());
+        Process::start(serve.env("XDG_CONFIG_HOME", folder.path()))
     };
-    let with_browser = serve(format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display()))?;
+    let with_browser = serve(format!(
+        "#!/bin/sh\necho \"$*\" > {}\nwhile read -r line; do echo \"$line\"; done < \"$1\" > {}\n",
+        arguments.display(),
+        opened.display()
+    ))?;
     while fs::read_to_string(&opened).unwrap_or_default().is_empty() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(with_browser.terminate()?, fs::read_to_string(&opened)?);
+    let address = with_browser.terminate()?;
+    assert!(fs::read_to_string(&opened)?.contains(&format!("url={}\"", address.trim())));
+    // Every user sees the arguments of a command.
+    let arguments = fs::read_to_string(&arguments)?;
+    let (_, token) = address.trim().split_once("/?token=").context("a token")?;
+    assert!(!arguments.contains(token), "{arguments}");
+    assert!(!fs::exists(arguments.trim())?, "{arguments}");
     let without = serve("#!/bin/sh\nexit 3\n".to_owned())?;
     let error_output = without.line_with("found no browser")?;
     let address = without.terminate()?;

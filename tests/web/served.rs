@@ -34,7 +34,9 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
     app.press('n')?;
     app.wait_for_text("not sent yet")?;
     app.screenshot("away")?;
-    let _server = Server::start_at(port, SERVE_RUN, Some(disk.path()))?;
+    let server = Server::start_at(port, SERVE_RUN, Some(disk.path()))?;
+    // Each start has another address, which lets all pages of the browser in.
+    App::open(&browser, &server.address)?;
     let labels = app.item("more labels", |it| {
         it.num_labels().is_some_and(|it| it > first)
     })?;

@@ -435,6 +435,10 @@ pub struct ConnectArgs {
     /// Send no token, and connect to a server on this machine whichever user it belongs to
     #[arg(long, conflicts_with = "token_file")]
     pub no_token: bool,
+    /// Trust the servers of another user of this machine, named by the number that `id -u NAME` prints. Without it
+    /// they get no token, not even that of --token-file; root's servers get that one
+    #[arg(long, value_name = "UID")]
+    pub server_uid: Option<u32>,
     #[command(flatten)]
     pub ca: CaArgs,
 }

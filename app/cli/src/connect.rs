@@ -15,10 +15,11 @@ pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {
     if args.no_token {
         return Ok(None);
     }
-    Ok(Some(match Token::find(args.token_file.as_deref())? {
+    let credential = match Token::find(args.token_file.as_deref())? {
         Some(token) => token.stated(),
         None => user_token::find()?.map_or(Credential::of_user(None), |it| it.of_user()),
-    }))
+    };
+    Ok(Some(credential.trusting(args.server_uid)))
 }
 
 /// Returns the credential of a listening process for other servers: its own token, if one is given.

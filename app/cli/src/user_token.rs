@@ -1,6 +1,6 @@
 //! The user's token, which is created once and shared by all commands of the user.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use callgrove_server::Token;
 
 use callgrove_headless::{Readers, config_folder};
+use callgrove_local::create_private_folder;
 
 /// The remedy if the token cannot be stored.
 const REMEDY: &str = "pass --token-file, set CALLGROVE_TOKEN, or require no token with --no-token";
@@ -48,10 +49,7 @@ fn path() -> Option<PathBuf> {
 /// one.
 fn create(path: &Path) -> Result<()> {
     let folder = path.parent().context("the path has no folder")?;
-    let mut folders = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders.recursive(true).create(folder)?;
+    create_private_folder(folder).with_context(|| format!("cannot use {}", folder.display()))?;
     let draft = folder.join(format!(".token-{}", std::process::id()));
     let written = write_private(&draft, Token::random()?.secret());
     let linked = written.and_then(|()| fs::hard_link(&draft, path));

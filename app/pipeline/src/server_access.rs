@@ -67,7 +67,11 @@ impl ServerAccess {
             .map(|secret| Token::new(&secret, "the entered token"))
             .transpose()?;
         let options = ClientOptions {
-            credential: entered.map_or_else(|| self.credential.clone(), |it| Some(it.stated())),
+            credential: match (entered, &self.credential) {
+                (None, own) => own.clone(),
+                (Some(entered), None) => Some(entered.stated()),
+                (Some(entered), Some(own)) => Some(own.with_entered(entered.secret())),
+            },
             ca_file: self.ca_file.clone(),
         };
         Ok(Some(Client::new(&address, &options)?))

@@ -26,6 +26,7 @@ use crate::connection::admission::PendingConnections;
 use crate::connection::open_files::connections_within;
 use crate::error::ServerError;
 use crate::grpc;
+use crate::token::Token;
 use crate::token_check::{Gate, check_token};
 
 /// Maximum number of worker threads. More do not help a server whose work is to forward messages.
@@ -39,6 +40,7 @@ const CLOSE_PAUSE: Duration = Duration::from_millis(5);
 pub struct Server {
     listener: TcpListener,
     local_addr: SocketAddr,
+    page_token: Option<Token>,
     shared: Shared,
     stop: watch::Sender<bool>,
 }
@@ -65,9 +67,9 @@ impl Server {
         if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
             warn!(%local_addr, "without TLS the token and all data cross the network in the clear; consider --tls-cert and --tls-key");
         }
-        let page_token = token.as_ref().map(|it| it.for_page(local_addr.port()));
+        let page_token = token.as_ref().map(|_| Token::random()).transpose()?;
         let gate = Gate {
-            page_token: page_token.transpose()?,
+            page_token: page_token.clone(),
             token,
             is_tls: acceptor.is_some(),
             max_connections: limits.max_connections,
@@ -87,9 +89,16 @@ impl Server {
         Ok(Self {
             listener,
             local_addr,
+            page_token,
             shared,
             stop,
         })
+    }
+
+    /// Returns the token for the address of the page: a new one at each start, valid for the page and the JSON interface
+    /// of this server only. `None` if the server requires no token.
+    pub fn page_token(&self) -> Option<&Token> {
+        self.page_token.as_ref()
     }
 
     /// Returns the bound address, with the actual port if port 0 was requested.
@@ -112,6 +121,7 @@ impl Server {
         let Self {
             listener,
             local_addr,
+            page_token: _,
             shared,
             stop,
         } = self;
@@ -209,6 +219,7 @@ async fn not_found(request: Request) -> Response {
 /// A server with threads of its own, for programs that are not asynchronous. Dropping it stops the server.
 pub struct RunningServer {
     local_addr: SocketAddr,
+    page_token: Option<Token>,
     url: String,
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
@@ -236,6 +247,7 @@ impl RunningServer {
         let grace = config.limits.shutdown_grace;
         let server = runtime.block_on(async { Server::bind(config, routes()).await })?;
         let (local_addr, url) = (server.local_addr(), server.url());
+        let page_token = server.page_token().cloned();
         let (stop, stopped) = oneshot::channel();
         let handle = runtime.handle().clone();
         let thread = std::thread::Builder::new().name("callgrove-port".to_owned());
@@ -248,6 +260,7 @@ impl RunningServer {
             .map_err(threads)?;
         Ok(Self {
             local_addr,
+            page_token,
             url,
             runtime: handle,
             stop: Some(stop),
@@ -258,6 +271,11 @@ impl RunningServer {
     /// Returns the bound address.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// Returns the token for the address of the page ([`Server::page_token`]).
+    pub fn page_token(&self) -> Option<&Token> {
+        self.page_token.as_ref()
     }
 
     /// Returns the URL for clients on this machine.

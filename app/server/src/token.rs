@@ -109,18 +109,6 @@ impl Token {
         Self::new(&hex(&bytes), "the system's randomness")
     }
 
-    /// Returns the token for the address of a server's page on a port. It can be shared: it admits to the page and the
-    /// JSON interface of that server only, and the token cannot be computed from it. It is the same after a restart.
-    ///
-    /// # Errors
-    /// None in practice, as hexadecimal digits are a valid token.
-    pub fn for_page(&self, port: u16) -> Result<Self, ServerError> {
-        let mut hasher = Sha256::new_with_prefix(b"callgrove page\0");
-        hasher.update(port.to_be_bytes());
-        hasher.update(&self.secret);
-        Self::new(&hex(&hasher.finalize()), "the token of the page")
-    }
-
     /// Returns the value of a browser's cookie: proof that the browser had the token, from which the token cannot be
     /// computed.
     pub(crate) fn proof(&self) -> String {
@@ -225,27 +213,6 @@ mod tests {
         assert_ne!(first.secret(), second.secret());
         assert_ne!(first.proof(), second.proof());
         assert!(!first.proof().contains(first.secret()));
-    }
-
-    #[test]
-    fn a_page_token_is_valid_for_one_port_of_one_server() {
-        let token = Token::new(SECRET, "the test").unwrap();
-        let page = token.for_page(7880).unwrap();
-        assert_eq!(page.secret(), token.for_page(7880).unwrap().secret());
-        let others = [
-            token.clone(),
-            token.for_page(7881).unwrap(),
-            Token::new("fedcba9876543210", "the test")
-                .unwrap()
-                .for_page(7880)
-                .unwrap(),
-        ];
-        assert!(
-            others
-                .iter()
-                .all(|other| !other.matches(page.secret().as_bytes()))
-        );
-        assert!(!page.secret().contains(SECRET));
     }
 
     #[test]

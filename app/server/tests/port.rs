@@ -63,7 +63,15 @@ fn every_endpoint_requires_the_token_even_unknown_ones() {
     let bearer = format!("Authorization: Bearer {SECRET}\r\n");
     assert!(raw(address, &get("/api/health", &bearer)).starts_with("HTTP/1.1 200"));
     assert!(raw(address, &get("/nowhere", &bearer)).starts_with("HTTP/1.1 404"));
-    let of_page = token().for_page(address.port()).unwrap();
+    let of_page = server.page_token().unwrap().clone();
+    let of_next = start(
+        ServerConfig {
+            token: Some(token()),
+            ..config()
+        },
+        Live::Absent,
+    );
+    assert_ne!(of_page.secret(), of_next.page_token().unwrap().secret());
     let bearer = format!("Authorization: Bearer {}\r\n", of_page.secret());
     assert!(raw(address, &get("/api/health", &bearer)).starts_with("HTTP/1.1 200"));
     let method = get("/callgrove.test.Echo/Say", &bearer);

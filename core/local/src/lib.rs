@@ -1,5 +1,11 @@
-//! This machine: its files and threads, for reading runs ([`FileSystem`], [`Workers`]), and the memory of this process.
+//! This machine: its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user, and the
+//! memory of this process.
 
+#[cfg(unix)]
+mod private_folder;
+#[cfg(not(unix))]
+#[path = "private_folder_unsupported.rs"]
+mod private_folder;
 mod resident_memory;
 
 use std::fs::{self, File};
@@ -11,6 +17,7 @@ use std::thread;
 
 use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 
+pub use private_folder::create_private_folder;
 pub use resident_memory::resident_bytes;
 
 /// The files of this machine.

@@ -17,7 +17,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 use tower::service_fn;
 
-use crate::credential::{Credential, owner_of_server};
+use crate::credential::{Credential, is_encrypted};
 use crate::listener_owner::ListenerOwner;
 
 /// Time between keep-alive pings.
@@ -60,11 +60,13 @@ impl GrpcTarget<'_> {
             .map_err(|error| error.to_string())?;
         // Building the channel spawns a task, so it must happen inside the runtime.
         let in_runtime = runtime.enter();
-        let channel = if self.credential.is_some_and(|it| it.needs_check(&url)) {
-            let connect = async |url: Uri| connect_to_own_server(&url).await;
-            endpoint.connect_with_connector_lazy(service_fn(connect))
-        } else {
-            endpoint.connect_lazy()
+        let channel = match self.credential.cloned() {
+            Some(credential) if !is_encrypted(&url) => {
+                let timeout = self.connect_timeout;
+                let connect = move |url: Uri| connect_if_trusted(url, credential.clone(), timeout);
+                endpoint.connect_with_connector_lazy(service_fn(connect))
+            }
+            _ => endpoint.connect_lazy(),
         };
         drop(in_runtime);
         Ok((runtime, InterceptedService::new(channel, bearer)))
@@ -113,14 +115,22 @@ impl GrpcTarget<'_> {
     }
 }
 
-/// Connects to a server on this machine if it belongs to the same user. The owner is looked up once the connection is
-/// open, so that no other server can take the port in between.
-async fn connect_to_own_server(url: &Uri) -> io::Result<TokioIo<TcpStream>> {
+/// Connects to a server, unless it belongs to another user of this machine. The owner is looked up once the connection
+/// is open, so that no other server can take the port in between.
+async fn connect_if_trusted(
+    url: Uri,
+    credential: Credential,
+    timeout: Duration,
+) -> io::Result<TokioIo<TcpStream>> {
     let address = url.authority().map(Authority::as_str).unwrap_or_default();
-    let stream = TcpStream::connect(address).await?;
+    let connecting = tokio::time::timeout(timeout, TcpStream::connect(address));
+    let stream = connecting.await??;
     stream.set_nodelay(true)?;
-    match owner_of_server(url).map_err(io::Error::other)? {
-        ListenerOwner::ThisUser | ListenerOwner::Unknown => Ok(TokioIo::new(stream)),
+    let owner = credential.owner_of_server(stream.local_addr()?, stream.peer_addr()?);
+    match owner.map_err(io::Error::other)? {
+        ListenerOwner::Trusted | ListenerOwner::Unknown | ListenerOwner::OtherMachine => {
+            Ok(TokioIo::new(stream))
+        }
         ListenerOwner::Absent => Err(io::Error::other(format!(
             "the server at {address} ended during the connection attempt"
         ))),

@@ -1,76 +1,153 @@
 //! The token of a client, and the servers that may see it.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
 use tonic::codegen::http::Uri;
 
 use crate::listener_owner::{ListenerOwner, owner_of_listener};
+
+/// User id of root, who can read every token of the machine anyway.
+const ROOT: u32 = 0;
 
 /// A token and the rule for which servers it may be sent to.
 #[derive(Clone)]
 pub struct Credential {
     token: Option<String>,
     is_explicit: bool,
+    /// Another user of this machine whose servers are trusted.
+    server_user: Option<u32>,
 }
 
 impl Credential {
-    /// Returns the token that a person passed for this server. It is sent to that server on any machine.
+    /// Returns the token that a person passed for this server. It is sent to that server on any machine. A server of
+    /// another user of this machine is refused, because it could have taken the port before the right server started.
     pub fn explicit(token: impl Into<String>) -> Self {
         Self {
             token: Some(token.into()),
             is_explicit: true,
+            server_user: None,
         }
     }
 
     /// Returns the token in the user's own folder, if there is one. It is sent over TLS, and on this machine to servers
-    /// of the same user. A server of another user of this machine is refused with and without a token, because it could
-    /// have taken the port before the user's own server started.
+    /// of the same user. A server of another user of this machine is refused with and without a token.
     pub fn of_user(token: Option<String>) -> Self {
         Self {
             token,
             is_explicit: false,
+            server_user: None,
         }
     }
 
-    /// Returns the token to send to the server at a URL.
+    /// Also trusts the servers of another user of this machine.
+    #[must_use]
+    pub fn trusting(mut self, user: Option<u32>) -> Self {
+        self.server_user = user;
+        self
+    }
+
+    /// Returns the same rule for a token that a person entered for this server.
+    #[must_use]
+    pub fn with_entered(&self, token: impl Into<String>) -> Self {
+        Self::explicit(token).trusting(self.server_user)
+    }
+
+    /// Returns the token to send to the server at a URL. Looks up the host, if it is a name.
     ///
     /// # Errors
     /// As text, if the server belongs to another user of this machine.
     pub fn for_server(&self, url: &Uri) -> Result<Option<&str>, String> {
-        if self.is_explicit {
-            return Ok(self.token.as_deref());
-        }
-        match owner_of_server(url)? {
-            ListenerOwner::ThisUser | ListenerOwner::Unknown => Ok(self.token.as_deref()),
-            ListenerOwner::Absent => Ok(None),
-        }
+        let owner = if is_encrypted(url) {
+            ListenerOwner::Unknown
+        } else {
+            self.owner_of_any(&addresses(url))?
+        };
+        Ok(self.token.as_deref().filter(|_| match owner {
+            ListenerOwner::Trusted | ListenerOwner::Unknown => true,
+            ListenerOwner::OtherMachine => self.is_explicit,
+            ListenerOwner::Absent => false,
+        }))
     }
 
-    /// Returns the token to send after [`owner_of_server`] has passed, for clients that connect later.
+    /// Returns the token to send after [`owner_of_server`](Self::owner_of_server) has passed, for clients that connect
+    /// later.
     pub(crate) fn after_check(&self, url: &Uri) -> Option<&str> {
-        let is_sent = self.is_explicit || is_encrypted(url) || loopback_port(url).is_some();
+        let is_sent = self.is_explicit || is_encrypted(url) || is_loopback(url);
         self.token.as_deref().filter(|_| is_sent)
     }
 
-    /// Returns whether each connection to the URL must be checked by [`owner_of_server`].
-    pub(crate) fn needs_check(&self, url: &Uri) -> bool {
-        !self.is_explicit && !is_encrypted(url) && loopback_port(url).is_some()
+    /// Returns the owner of the server at the other end of a connection.
+    ///
+    /// # Errors
+    /// As text, if the server belongs to another user of this machine.
+    pub(crate) fn owner_of_server(
+        &self,
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) -> Result<ListenerOwner, String> {
+        if local.ip() == peer.ip() || peer.ip().to_canonical().is_loopback() {
+            owner_of_listener(peer, &self.trusted())
+        } else {
+            Ok(ListenerOwner::OtherMachine)
+        }
+    }
+
+    fn owner_of_any(&self, addresses: &[SocketAddr]) -> Result<ListenerOwner, String> {
+        let mut owner = ListenerOwner::OtherMachine;
+        for &address in addresses {
+            if let Some(local) = local_end(address) {
+                match self.owner_of_server(local, address)? {
+                    ListenerOwner::OtherMachine => {}
+                    ListenerOwner::Absent if owner != ListenerOwner::OtherMachine => {}
+                    found => owner = found,
+                }
+            }
+        }
+        Ok(owner)
+    }
+
+    /// Returns the other users of this machine whose servers may have the token.
+    fn trusted(&self) -> Vec<u32> {
+        let root = self.is_explicit.then_some(ROOT);
+        root.into_iter().chain(self.server_user).collect()
     }
 }
 
-/// Returns the owner of the server that listens at a URL. A server on another machine is [`ListenerOwner::Absent`].
-///
-/// # Errors
-/// As text, if the server belongs to another user of this machine.
-pub(crate) fn owner_of_server(url: &Uri) -> Result<ListenerOwner, String> {
-    if is_encrypted(url) {
-        return Ok(ListenerOwner::Unknown);
-    }
-    match loopback_port(url) {
-        Some(port) => owner_of_listener(port),
-        None => Ok(ListenerOwner::Absent),
-    }
+/// Returns whether the server of a URL proves its identity by a certificate.
+pub(crate) fn is_encrypted(url: &Uri) -> bool {
+    url.scheme_str() == Some("https")
+}
+
+fn is_loopback(url: &Uri) -> bool {
+    let host = host_of(url);
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse()
+            .is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
+}
+
+fn host_of(url: &Uri) -> &str {
+    url.host().unwrap_or_default().trim_matches(['[', ']'])
+}
+
+/// Returns the addresses of the server of a URL; none if its name is unknown, so that it cannot be reached either.
+fn addresses(url: &Uri) -> Vec<SocketAddr> {
+    let address = (host_of(url), url.port_u16().unwrap_or(80));
+    address.to_socket_addrs().into_iter().flatten().collect()
+}
+
+/// Returns the end at this machine of a connection to an address, without connecting.
+fn local_end(address: SocketAddr) -> Option<SocketAddr> {
+    let any: IpAddr = if address.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    // A datagram socket that is connected sends nothing.
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(address).ok()?;
+    socket.local_addr().ok()
 }
 
 impl fmt::Debug for Credential {
@@ -79,23 +156,9 @@ impl fmt::Debug for Credential {
         f.debug_struct("Credential")
             .field("has_token", &self.token.is_some())
             .field("is_explicit", &self.is_explicit)
+            .field("server_user", &self.server_user)
             .finish()
     }
-}
-
-/// Returns whether the server proves its identity by a certificate.
-fn is_encrypted(url: &Uri) -> bool {
-    url.scheme_str() == Some("https")
-}
-
-/// Returns the port if the host is a loopback address.
-fn loopback_port(url: &Uri) -> Option<u16> {
-    let host = url.host()?.trim_matches(['[', ']']);
-    let is_loopback = host.eq_ignore_ascii_case("localhost")
-        || host
-            .parse()
-            .is_ok_and(|address: IpAddr| address.to_canonical().is_loopback());
-    is_loopback.then(|| url.port_u16().unwrap_or(80))
 }
 
 #[cfg(test)]
@@ -109,17 +172,39 @@ mod tests {
     }
 
     #[test]
-    fn an_explicit_token_is_sent_to_every_server() {
+    fn an_explicit_token_is_sent_to_every_machine() {
         let explicit = Credential::explicit("secret-of-the-site");
-        for server in [
-            "http://node7:5559",
-            "https://node7:5559",
-            "http://localhost:9",
-        ] {
+        for server in ["http://192.0.2.7:5559", "https://node7:5559"] {
             let sent = explicit.for_server(&url(server)).expect(server);
             assert_eq!(sent, Some("secret-of-the-site"), "{server}");
-            assert!(!explicit.needs_check(&url(server)));
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_server_on_an_address_of_this_machine_is_found() {
+        let listener = TcpListener::bind("0.0.0.0:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let explicit = Credential::explicit("secret-of-the-site");
+        // An address of this machine that is no loopback address, if it has one.
+        let outside = SocketAddr::from(([192, 0, 2, 7], 9));
+        let own = local_end(outside).map_or(IpAddr::from([127, 0, 0, 1]), |it| it.ip());
+        let server = SocketAddr::new(own, port);
+        let local = local_end(server).expect("a route");
+        assert_eq!(
+            explicit.owner_of_server(local, server),
+            Ok(ListenerOwner::Trusted)
+        );
+        assert_eq!(
+            explicit.owner_of_any(&[outside, server]),
+            Ok(ListenerOwner::Trusted)
+        );
+        drop(listener);
+        assert_eq!(explicit.owner_of_any(&[server]), Ok(ListenerOwner::Absent));
+        assert_eq!(
+            explicit.owner_of_any(&[outside]),
+            Ok(ListenerOwner::OtherMachine)
+        );
     }
 
     #[test]
@@ -131,7 +216,7 @@ mod tests {
             (format!("http://127.0.0.1:{port}"), true),
             (format!("http://localhost:{port}"), true),
             ("https://node7:5559".to_owned(), true),
-            ("http://node7:5559".to_owned(), false),
+            ("http://192.0.2.7:5559".to_owned(), false),
             ("http://10.0.0.1:5559".to_owned(), false),
         ] {
             let server = url(&server);
@@ -139,8 +224,6 @@ mod tests {
             assert_eq!(sent.is_some(), is_sent, "{server}");
             assert_eq!(own.after_check(&server).is_some(), is_sent, "{server}");
         }
-        assert!(own.needs_check(&url(&format!("http://[::1]:{port}"))));
-        assert!(!own.needs_check(&url("https://localhost:1")));
     }
 
     #[cfg(target_os = "linux")]

@@ -1,64 +1,80 @@
-//! The user that owns a server on a loopback address of this machine.
+//! The user that owns a server on this machine.
 //!
 //! Linux lists the listening sockets of a network namespace with their owners in `/proc/net/tcp` and `/proc/net/tcp6`
 //! (proc(5)). On other systems the owner is unknown.
 
-/// The owner of the server that listens on a port of this machine.
+#[cfg(target_os = "linux")]
+use std::net::IpAddr;
+use std::net::SocketAddr;
+
+/// The owner of the server at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ListenerOwner {
-    /// All sockets that listen on the port belong to the user of this process.
-    ThisUser,
+    /// All sockets that listen there belong to the user of this process, or to users who are trusted.
+    Trusted,
+    /// The address is one of another machine.
+    OtherMachine,
     /// No socket listens on the port.
     Absent,
     /// The operating system does not report it.
     Unknown,
 }
 
-/// Returns the owner of the sockets that listen on a port of the loopback addresses.
+/// Returns the owner of the sockets that listen at an address of this machine. `trusted` are users besides that of this
+/// process.
 ///
 /// # Errors
 /// As text, if a socket belongs to another user, or the list cannot be read.
 #[cfg(target_os = "linux")]
-pub(crate) fn owner_of_listener(port: u16) -> Result<ListenerOwner, String> {
+pub(crate) fn owner_of_listener(
+    address: SocketAddr,
+    trusted: &[u32],
+) -> Result<ListenerOwner, String> {
     use std::os::unix::fs::MetadataExt as _;
 
     let unreadable = |error: std::io::Error| {
-        format!(
-            "{error}: could not find the owner of the server on port {port}; pass its token with --token-file"
-        )
+        format!("{error}: could not find the owner of the server at {address}; use https")
     };
     let own = std::fs::metadata("/proc/self").map_err(unreadable)?.uid();
+    let trusted = [&[own], trusted].concat();
     let mut table = std::fs::read_to_string("/proc/net/tcp").map_err(unreadable)?;
     // Systems without IPv6 have no such file.
     table += &std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
-    owner_in_table(&table, port, own)
+    owner_in_table(&table, address, &trusted)
 }
 
-/// Returns the owner of the sockets that listen on a port of the loopback addresses.
+/// Returns the owner of the sockets that listen at an address of this machine.
 ///
 /// # Errors
 /// None on this system; the Linux version has some.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn owner_of_listener(_port: u16) -> Result<ListenerOwner, String> {
+pub(crate) fn owner_of_listener(
+    _address: SocketAddr,
+    _trusted: &[u32],
+) -> Result<ListenerOwner, String> {
     Ok(ListenerOwner::Unknown)
 }
 
 #[cfg(target_os = "linux")]
-fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, String> {
+fn owner_in_table(
+    table: &str,
+    address: SocketAddr,
+    trusted: &[u32],
+) -> Result<ListenerOwner, String> {
     let mut owner = ListenerOwner::Absent;
     for socket in table.lines().filter_map(ListeningSocket::parse) {
-        if socket.port != port || !socket.accepts_loopback {
+        if socket.port != address.port() || !socket.accepts(address.ip()) {
             continue;
         }
-        if socket.uid != own {
+        if !trusted.contains(&socket.uid) {
             return Err(format!(
-                "the server on port {port} of this machine belongs to another user (uid {}): it gets neither your \
-                 token nor your data. Use another port; if you trust that server, pass its token with --token-file, or \
-                 --no-token",
-                socket.uid
+                "the server on port {} of this machine belongs to another user (uid {uid}): it gets neither your \
+                 token nor your data. Use another port; if you trust the servers of that user, pass --server-uid {uid}",
+                socket.port,
+                uid = socket.uid
             ));
         }
-        owner = ListenerOwner::ThisUser;
+        owner = ListenerOwner::Trusted;
     }
     Ok(owner)
 }
@@ -66,9 +82,8 @@ fn owner_in_table(table: &str, port: u16, own: u32) -> Result<ListenerOwner, Str
 /// A line of the table for a listening socket.
 #[cfg(target_os = "linux")]
 struct ListeningSocket {
+    address: IpAddr,
     port: u16,
-    /// True if connections to a loopback address reach the socket.
-    accepts_loopback: bool,
     uid: u32,
 }
 
@@ -87,23 +102,29 @@ impl ListeningSocket {
         let uid = fields.nth(3)?.parse().ok()?;
         Some(Self {
             port: u16::from_str_radix(port, 16).ok()?,
-            accepts_loopback: accepts_loopback(address)?,
+            address: ip_address(address)?,
             uid,
         })
     }
+
+    /// Returns whether connections to an address may reach the socket. All loopback addresses count as one.
+    fn accepts(&self, address: IpAddr) -> bool {
+        let (own, asked) = (self.address, address.to_canonical());
+        own.is_unspecified() || own == asked || own.is_loopback() && asked.is_loopback()
+    }
 }
 
-/// Returns whether an address of the table is a loopback address or the unspecified address, which means all addresses.
+/// Returns an address of the table.
 #[cfg(target_os = "linux")]
-fn accepts_loopback(address: &str) -> Option<bool> {
-    use std::net::{IpAddr, Ipv6Addr};
+fn ip_address(address: &str) -> Option<IpAddr> {
+    use std::net::Ipv6Addr;
 
     let words = address.as_bytes().chunks(8).map(|word| {
         let word = str::from_utf8(word).ok()?;
         u32::from_str_radix(word, 16).ok().map(u32::to_ne_bytes)
     });
     let words: Vec<[u8; 4]> = words.collect::<Option<_>>()?;
-    let address = match &words[..] {
+    Some(match &words[..] {
         [word] => IpAddr::from(*word),
         [a, b, c, d] => {
             let bytes = [a, b, c, d].map(|word| u32::from_be_bytes(*word));
@@ -113,8 +134,7 @@ fn accepts_loopback(address: &str) -> Option<bool> {
             IpAddr::V6(Ipv6Addr::from_bits(bits)).to_canonical()
         }
         _ => return None,
-    };
-    Some(address.is_loopback() || address.is_unspecified())
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -138,17 +158,31 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn the_owner_of_each_listening_socket_is_read() {
-        for (port, uid) in [(5559, 1000), (5560, 1001), (5563, 1004)] {
-            assert_eq!(
-                owner_in_table(TABLE, port, uid),
-                Ok(ListenerOwner::ThisUser)
-            );
-            let refused = owner_in_table(TABLE, port, 1).expect_err("another user");
+        let owner = |address: &str, trusted: &[u32]| {
+            owner_in_table(TABLE, address.parse().expect(address), trusted)
+        };
+        for (address, uid) in [
+            ("127.0.0.1:5559", 1000),
+            ("127.0.0.1:5560", 1001),
+            ("10.0.0.5:5560", 1001),
+            ("10.0.0.5:5561", 1002),
+            ("[::1]:5563", 1004),
+        ] {
+            assert_eq!(owner(address, &[1, uid]), Ok(ListenerOwner::Trusted));
+            let refused = owner(address, &[1]).expect_err("another user");
             assert!(refused.contains(&format!("uid {uid}")), "{refused}");
-            assert!(refused.contains("--token-file"), "{refused}");
+            assert!(
+                refused.contains(&format!("--server-uid {uid}")),
+                "{refused}"
+            );
         }
-        for absent in [5561, 5562, 80] {
-            assert_eq!(owner_in_table(TABLE, absent, 1), Ok(ListenerOwner::Absent));
+        for absent in [
+            "127.0.0.1:5561",
+            "10.0.0.5:5559",
+            "127.0.0.1:5562",
+            "[::1]:80",
+        ] {
+            assert_eq!(owner(absent, &[1]), Ok(ListenerOwner::Absent), "{absent}");
         }
     }
 }

@@ -1,11 +1,16 @@
 //! `callgrove serve`: serves the page to browsers, on this machine or through a tunnel.
 
 use std::env;
+use std::fs;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use callgrove_headless::{Readers, config_folder};
+use callgrove_local::create_private_folder;
 use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
@@ -22,7 +27,6 @@ use callgrove_args::PageArgs;
 
 pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let config = config(args)?;
-    let token = config.token.clone();
     let api = Api {
         live: Live::Absent,
         tree_models: None,
@@ -31,12 +35,9 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let page = pages::routes(session(args)?)?;
     let server = RunningServer::start(config, || page.merge(api::router(api)))?;
     let base = server.url();
-    let address = match &token {
+    let address = match server.page_token() {
         None => format!("{base}/"),
-        Some(token) => {
-            let token = token.for_page(server.local_addr().port())?;
-            address_with_token(&with_name(base), &token)
-        }
+        Some(token) => address_with_token(&with_name(base), token),
     };
     print(|out| writeln!(out, "{address}"))?;
     if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
@@ -44,9 +45,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
             "from your own machine, reach it through a tunnel: {tunnel}"
         ));
     }
-    if args.open {
-        open(address)?;
-    }
+    let _opener = args.open.then(|| open(address)).transpose()?;
     server.wait_for_interrupt()?;
     server.stop()?;
     Ok(())
@@ -134,21 +133,52 @@ fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Opti
     ))
 }
 
+/// A file that leads a browser to the page, until it is dropped. Every user of the machine sees the arguments of a
+/// command, and so would see the token in an address; only its user can read the file.
+struct Opener(PathBuf);
+
+impl Opener {
+    fn write(address: &str) -> Result<Self> {
+        let folder = config_folder().context("neither XDG_CONFIG_HOME nor HOME is set")?;
+        create_private_folder(&folder)?;
+        let path = folder.join(format!("page-{}.html", std::process::id()));
+        fs::remove_file(&path).ok();
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        let mut file = Readers::User.of_new_file(&mut options).open(&path)?;
+        let opener = Self(path);
+        writeln!(
+            file,
+            "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+             <meta http-equiv=\"refresh\" content=\"0;url={address}\"><title>Callgrove</title>"
+        )?;
+        Ok(opener)
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).ok();
+    }
+}
+
 /// Opens the page in the user's browser, which may run as long as the page is viewed. Without a browser the page is
-/// served all the same.
-fn open(address: String) -> Result<()> {
+/// served all the same. The result must live until the browser has read its file.
+fn open(address: String) -> Result<Opener> {
+    let opener = Opener::write(&address).context("cannot write the file for the browser")?;
+    let file = opener.0.clone();
     let wait = move || {
-        if let Err(error) = open_and_wait(&address) {
+        if let Err(error) = open_and_wait(&file) {
             warn(&format!("{error:#}; open {address} in a browser"));
         }
     };
     thread::Builder::new()
         .name("browser".to_owned())
         .spawn(wait)?;
-    Ok(())
+    Ok(opener)
 }
 
-fn open_and_wait(address: &str) -> Result<()> {
+fn open_and_wait(file: &Path) -> Result<()> {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(windows) {
@@ -158,7 +188,7 @@ fn open_and_wait(address: &str) -> Result<()> {
     };
     let status = Command::new(program)
         .args(before)
-        .arg(address)
+        .arg(file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

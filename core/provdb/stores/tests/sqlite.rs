@@ -460,6 +460,7 @@ fn plain_sql_reaches_no_other_file_and_ends() {
         attach.as_str(),
         "pragma writable_schema = 1",
         "select load_extension('x')",
+        "select fts3_tokenizer('simple')",
         "update anomalies set rid = 1",
         "insert into meta values ('x', 1)",
         "select ?1",

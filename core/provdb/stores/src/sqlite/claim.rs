@@ -7,7 +7,7 @@ use std::path::Path;
 use callgrove_provdb::{Claim, ProvDbError};
 
 use super::error::io_at;
-use super::files::create_folder;
+use callgrove_local::create_private_folder;
 
 /// Claims a rank: locks its file, and writes the holder's name there for the next instance that tries.
 pub(super) fn claim(
@@ -17,16 +17,14 @@ pub(super) fn claim(
     instance: &str,
 ) -> Result<Claim, ProvDbError> {
     let claims = folder.join("claims");
-    create_folder(&claims).map_err(io_at(&claims))?;
+    create_private_folder(&claims).map_err(io_at(&claims))?;
     let path = claims.join(format!("{program}.{rank}.lock"));
     let fail = io_at(&path);
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(&fail)?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&path).map_err(&fail)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

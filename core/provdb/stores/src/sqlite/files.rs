@@ -1,6 +1,6 @@
 //! The files of a database: their names, and their creation without access for other users.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,6 @@ pub(super) fn global_path(folder: &Path) -> PathBuf {
 /// Returns the path of the file of a shard.
 pub(super) fn shard_path(folder: &Path, index: u32) -> PathBuf {
     folder.join(format!("provdb.{index}.sqlite"))
-}
-
-/// Creates a folder, if it does not exist. Only its user can enter a new one; parent folders are created with the usual
-/// permissions.
-pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
-    if let Some(parent) = folder.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        made => made,
-    }
 }
 
 /// Creates an empty file for SQLite to open, if it does not exist. An existing file is not opened: closing it again

@@ -22,6 +22,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
+use callgrove_local::create_private_folder;
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, ProvDbError, Query, RUN_STATE, ReadBounds, ReadLimits,
@@ -66,7 +67,7 @@ impl SqliteStore {
         let (global, num_shards) = match options.mode {
             AccessMode::ReadOnly => (None, Reader::num_shards(folder, options.num_shards)?),
             AccessMode::ReadWrite => {
-                files::create_folder(folder).map_err(io_at(folder))?;
+                create_private_folder(folder).map_err(io_at(folder))?;
                 let (file, num_shards) = ShardFile::open_global(folder, options.num_shards)?;
                 (Some(file), num_shards)
             }

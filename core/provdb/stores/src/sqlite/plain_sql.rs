@@ -25,13 +25,16 @@ const LIMITS: [(Limit, i32); 4] = [
 /// millisecond.
 pub(super) const STEPS_PER_CHECK: i32 = 1_000;
 
+/// Functions that load code or return an address of the process.
+const UNSAFE_FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
+
 /// Restricts every statement that is prepared from now on to reading.
 pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.authorizer(Some(|context: AuthContext<'_>| match context.action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => {
             Authorization::Allow
         }
-        AuthAction::Function { function_name } if function_name != "load_extension" => {
+        AuthAction::Function { function_name } if !UNSAFE_FUNCTIONS.contains(&function_name) => {
             Authorization::Allow
         }
         _ => Authorization::Deny,
