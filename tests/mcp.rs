@@ -52,9 +52,11 @@ impl Assistant {
             let texts = result.content.iter().filter_map(ContentBlock::as_text);
             return Ok(Err(texts.map(|it| it.text.as_str()).collect()));
         }
-        Ok(Ok(result
-            .structured_content
-            .context("an answer without content")?))
+        let texts = result.content.iter().filter_map(ContentBlock::as_text);
+        let text: String = texts.map(|it| it.text.as_str()).collect();
+        let num_bytes = text.len();
+        assert!(num_bytes <= 8_000, "{tool}: {num_bytes} bytes");
+        Ok(Ok(serde_json::from_str(&text)?))
     }
 
     async fn answer(&self, tool: &'static str, arguments: Value) -> Result<Value> {
@@ -122,7 +124,7 @@ fn an_assistant_gets_records() -> Result<()> {
     let (run_path, database) = (run_path.to_string_lossy(), database.to_string_lossy());
     stdout(&["run", &run_path, "--provdb", &database])?;
     run(async {
-        let assistant = Assistant::start(&[]).await?;
+        let assistant = Assistant::start(&["--allow", &database]).await?;
         let wanted = json!({ "database": database, "sort": "severity", "limit": 2 });
         let found = assistant.answer("query", wanted).await?;
         let printed = stdout(&[
@@ -173,13 +175,14 @@ fn an_assistant_gets_pictures() -> Result<()> {
 #[test]
 fn a_mistake_is_an_answer_with_its_remedy() -> Result<()> {
     run(async {
-        let assistant = Assistant::start(&[]).await?;
+        let example = example();
+        let path = example.to_string_lossy();
+        let assistant = Assistant::start(&["--allow", &path, "--allow", "/no/such/run"]).await?;
         let error = assistant.ask("info", json!({})).await?.unwrap_err();
         assert!(error.contains("pass its path as `run`"), "{error}");
         let absent = json!({ "run": "/no/such/run" });
         let error = assistant.ask("info", absent).await?.unwrap_err();
         assert!(error.contains("/no/such/run"), "{error}");
-        let example = example();
         let unknown = json!({ "run": example.to_string_lossy(), "function": "no_such_function" });
         let error = assistant.ask("analyze", unknown).await?.unwrap_err();
         assert!(error.contains("no_such_function"), "{error}");
@@ -206,6 +209,34 @@ fn a_label_changes_the_list_if_labels_may_be_given() -> Result<()> {
         let unknown = json!({ "function": COMPUTE, "execution": "#9-9", "label": "normal" });
         let error = assistant.ask("label", unknown).await?.unwrap_err();
         assert!(error.contains("#9-9"), "{error}");
+        assistant.end().await
+    })
+}
+
+#[test]
+fn an_assistant_reaches_nothing_that_no_person_named() -> Result<()> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let stranger = format!("http://{}", listener.local_addr()?);
+    let disk = tempfile::tempdir()?;
+    let other = disk.path().to_string_lossy().into_owned();
+    run(async {
+        let assistant = Assistant::start(&[&example().to_string_lossy()]).await?;
+        for (tool, arguments) in [
+            ("query", json!({ "database": stranger })),
+            ("query", json!({ "database": other })),
+            ("info", json!({ "run": format!("trees:{stranger}") })),
+            ("incidents", json!({ "run": other })),
+            ("compare", json!({ "before": other, "after": stranger })),
+            ("draw", json!({ "view": "changes", "before": other })),
+        ] {
+            let error = assistant.ask(tool, arguments).await?.unwrap_err();
+            assert!(error.contains("--allow"), "{tool}: {error}");
+        }
+        assert!(listener.accept().is_err(), "the server was contacted");
+        let error = assistant.ask("info", json!({ "run": "" })).await?;
+        assert!(error.unwrap_err().contains("is empty"));
+        assert!(assistant.ask("info", json!({ "rum": "x" })).await.is_err());
         assistant.end().await
     })
 }

@@ -1,4 +1,4 @@
-//! The services that the server needs from the program.
+//! What the server gets from the program: its settings, and access to runs and databases.
 
 use anyhow::Result;
 use callgrove_headless::HeadlessSession;
@@ -49,4 +49,16 @@ pub struct FoundRecords {
     pub records: Vec<Value>,
     /// Number of records that match.
     pub num_all: usize,
+}
+
+/// The contents of a server.
+pub struct ServerSettings {
+    /// Sources of the run that tools use if they name none.
+    pub sources: Vec<String>,
+    /// Other runs, databases, servers and folders that tools may name.
+    pub allowed: Vec<String>,
+    /// Root function that is analysed first; `None` for the most promising one.
+    pub function: Option<String>,
+    /// True if a tool labels executions.
+    pub may_label: bool,
 }

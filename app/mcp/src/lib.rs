@@ -7,10 +7,11 @@
 //!  assistant ◀── standard input and output ──▶ tools ── question ─▶ worker (thread) ─▶ open run ── session
 //!                                                ▲                                        │
 //!                                                └── answer: rows and the number left out ┘
-//!  The program opens sessions, compares runs and searches databases: RunAccess.
+//!  The program opens sessions, compares runs and searches databases: RunAccess, of places that a person named.
 //! ```
 
 mod access;
+mod allowed_places;
 mod answer;
 mod drawn_view;
 mod open_run;
@@ -18,5 +19,5 @@ mod server;
 mod tools;
 mod worker;
 
-pub use access::{FoundRecords, RunAccess, WantedRecords};
-pub use server::{ServerSettings, serve_stdio};
+pub use access::{FoundRecords, RunAccess, ServerSettings, WantedRecords};
+pub use server::serve_stdio;

@@ -13,7 +13,8 @@ use callgrove_tables::RunContents;
 use callgrove_views::picture::{PictureSubject, ViewPicture, draw_view};
 use serde_json::{Value, json};
 
-use crate::access::{RunAccess, WantedRecords};
+use crate::access::{RunAccess, ServerSettings, WantedRecords};
+use crate::allowed_places::AllowedPlaces;
 use crate::answer::RowAnswer;
 
 /// Size of pictures, in points: legible where assistants show them.
@@ -22,6 +23,7 @@ const PICTURE_SIZE: [f32; 2] = [1_200.0, 720.0];
 /// The open run. Another one replaces it when a tool names it.
 pub(crate) struct OpenRuns {
     access: Box<dyn RunAccess>,
+    allowed: AllowedPlaces,
     /// Sources of the run that is meant if a tool names none.
     usual: Vec<String>,
     function: Option<String>,
@@ -56,22 +58,25 @@ pub(crate) struct ToolSubject {
 }
 
 impl OpenRuns {
-    pub(crate) fn new(
-        access: Box<dyn RunAccess>,
-        usual: Vec<String>,
-        function: Option<String>,
-    ) -> Self {
+    pub(crate) fn new(access: Box<dyn RunAccess>, settings: ServerSettings) -> Self {
+        let named = settings.sources.iter().cloned();
         Self {
             access,
-            usual,
-            function,
+            allowed: AllowedPlaces::new(named.chain(settings.allowed)),
+            usual: settings.sources,
+            function: settings.function,
             open: None,
         }
     }
 
     /// Returns the session of a run, opened if it is not.
     fn session_of(&mut self, run: Option<&str>) -> Result<&mut OpenRun> {
-        let sources = run.map_or_else(|| self.usual.clone(), |run| vec![run.to_owned()]);
+        let sources = if let Some(run) = run {
+            self.allowed.check(run)?;
+            vec![run.to_owned()]
+        } else {
+            self.usual.clone()
+        };
         ensure!(
             !sources.is_empty(),
             "no run is named: pass its path as `run`, or start `callgrove mcp` with one"
@@ -192,6 +197,8 @@ impl OpenRuns {
 
     /// Returns what changed between two runs, the costliest change first.
     pub(crate) fn compare(&self, before: &str, after: &str, limit: usize) -> Result<Value> {
+        self.allowed.check(before)?;
+        self.allowed.check(after)?;
         let comparison = self.access.compare(before, after)?;
         let mut answer = RowAnswer::of(&comparison.rows(), limit)?;
         answer["limits"] = comparison.limits().into();
@@ -200,6 +207,7 @@ impl OpenRuns {
 
     /// Returns records of a provenance database, and the number of those that are left out.
     pub(crate) fn records(&self, wanted: &WantedRecords) -> Result<Value> {
+        self.allowed.check(&wanted.database)?;
         let found = self.access.records(wanted)?;
         RowAnswer::of_part(&found.records, found.num_all)
     }
@@ -210,6 +218,9 @@ impl OpenRuns {
         subject: &ToolSubject,
         wanted: &WantedPicture,
     ) -> Result<(String, Vec<u8>)> {
+        if let Some(before) = &wanted.before {
+            self.allowed.check(before)?;
+        }
         let open = self.judged(subject)?;
         if let Some(source) = wanted.before.clone() {
             open.perform([Command::CompareWith { source }])?;

@@ -6,23 +6,13 @@ use anyhow::{Context, Result};
 use rmcp::ServiceExt as _;
 use rmcp::transport::stdio;
 
-use crate::access::RunAccess;
+use crate::access::{RunAccess, ServerSettings};
 use crate::open_run::OpenRuns;
 use crate::tools::McpServer;
 use crate::worker::QuestionThread;
 
 /// Interval at which the server checks whether it must stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The contents of a server.
-pub struct ServerSettings {
-    /// Sources of the run that tools use if they name none.
-    pub sources: Vec<String>,
-    /// Root function that is analysed first; `None` for the most promising one.
-    pub function: Option<String>,
-    /// True if a tool labels executions.
-    pub may_label: bool,
-}
 
 /// Serves one client over standard input and output, until these end or `must_stop` returns `true`.
 ///
@@ -33,8 +23,9 @@ pub fn serve_stdio(
     settings: ServerSettings,
     must_stop: impl Fn() -> bool,
 ) -> Result<()> {
-    let runs = OpenRuns::new(access, settings.sources, settings.function);
-    let server = McpServer::new(QuestionThread::start(runs)?, settings.may_label);
+    let may_label = settings.may_label;
+    let runs = OpenRuns::new(access, settings);
+    let server = McpServer::new(QuestionThread::start(runs)?, may_label);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<()> {
     };
     let settings = ServerSettings {
         sources: args.sources.clone(),
+        allowed: args.allow.clone(),
         function: args.function.clone(),
         may_label: args.labels,
     };
