@@ -143,7 +143,8 @@ impl Contribution {
             .chain(final_anomalies.flat_map(|it| it.metrics.keys().copied()))
     }
 
-    /// Splits it into parts of at most about `max_bytes` each on the wire, at least one; merged, they are the whole.
+    /// Splits it into parts of at most about `max_bytes` each on the wire, at least one; merged, they are the whole. A
+    /// part alone has sums without all steps that they are of.
     pub fn into_parts(self, max_bytes: usize) -> Vec<Self> {
         let mut parts = Vec::new();
         let mut waiting = vec![self];
@@ -190,14 +191,12 @@ impl Contribution {
     /// Splits off the second half of each list; `None` if no list can be split.
     fn split_off_half(&mut self) -> Option<Self> {
         let before = self.num_entries();
-        let mut rest = Self {
+        let rest = Self {
             models: split_map(&mut self.models),
             stall_summaries: split_map(&mut self.stall_summaries),
-            // With the last part, so that none of these is reported before its models.
-            learnt: std::mem::take(&mut self.learnt),
-            ended: std::mem::take(&mut self.ended),
-            // After everything that they replace.
-            final_anomalies: std::mem::take(&mut self.final_anomalies),
+            learnt: split_map(&mut self.learnt),
+            ended: BTreeSet::new(),
+            final_anomalies: split_map(&mut self.final_anomalies),
             statistics: Statistics {
                 ranks: split_map(&mut self.statistics.ranks),
                 functions: split_map(&mut self.statistics.functions),
@@ -209,15 +208,7 @@ impl Contribution {
                 },
             },
         };
-        if self.is_empty() {
-            self.final_anomalies = rest.final_anomalies;
-            rest.final_anomalies = split_map(&mut self.final_anomalies);
-        }
-        if before > self.num_entries() {
-            return Some(rest);
-        }
-        (self.learnt, self.ended) = (rest.learnt, rest.ended);
-        None
+        (before > self.num_entries()).then_some(rest)
     }
 
     fn num_entries(&self) -> usize {
@@ -229,6 +220,7 @@ impl Contribution {
             + statistics.counters.len()
             + statistics.steps.len()
             + self.stall_summaries.len()
+            + self.learnt.len()
             + self.final_anomalies.len()
     }
 

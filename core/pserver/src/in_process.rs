@@ -31,6 +31,10 @@ impl ServerState {
 }
 
 impl Transport for InProcess {
+    fn max_request_bytes(&self) -> usize {
+        usize::MAX
+    }
+
     fn begin_call(&mut self) {}
 
     fn is_up(&self) -> bool {

@@ -49,8 +49,8 @@ pub use in_process::InProcess;
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{
-    CodedModel, Cursor, LEASE_MS, PublishedModel, Registered, Retention, SyncReply, SyncRequest,
-    Transport,
+    CodedModel, Cursor, LEASE_MS, PartNumber, PublishedModel, Registered, Retention, SyncReply,
+    SyncRequest, Transport,
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{

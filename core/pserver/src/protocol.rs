@@ -21,7 +21,7 @@ pub struct Registered {
     pub welcome: Welcome,
     /// The epoch of the server. A server of another epoch may have lost what was sent to it before.
     pub epoch: u64,
-    /// The last request of this instance that is included in the server's state; 0 if it has none.
+    /// The last contribution of this instance that is included in the server's state; 0 if it has none.
     pub last_sequence: u64,
     /// The data that survive a restart of the server.
     pub retention: Retention,
@@ -46,15 +46,26 @@ pub struct SyncRequest {
     pub instance: String,
     /// The epoch of the server with which it registered.
     pub epoch: u64,
-    /// Counts the requests of the instance from 1. A number seen before is a repetition and is not merged again; 0 with
-    /// an empty contribution only polls for models.
-    pub sequence: u64,
+    /// Which contribution, and which part of it. The default with an empty contribution only polls for models.
+    pub part: PartNumber,
     /// The position up to which the instance has the models.
     pub cursor: Cursor,
-    /// The new data; the session keeps them until it has a reply.
+    /// The new data of this part; the session keeps them until it has a reply.
     pub contribution: Arc<Contribution>,
     /// The generation of the tree models that the instance has.
     pub tree_generation: u64,
+}
+
+/// The number of a contribution and of a part of it. The server merges a contribution when it has all its parts, so that
+/// no saved state has sums without the steps that they are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartNumber {
+    /// Counts the contributions of the instance from 1. A number seen before is a repetition and is not merged again.
+    pub sequence: u64,
+    /// Index of the part in the contribution.
+    pub index: u32,
+    /// Number of parts after it.
+    pub num_left: u32,
 }
 
 /// A position in the list of models, ordered by the version of their last change and then by function.
@@ -129,6 +140,9 @@ impl AsRef<[u8]> for CodedModel {
 /// A transport for requests. An implementation neither repeats requests nor keeps data: [`crate::ExchangeSession`]
 /// does.
 pub trait Transport: Send {
+    /// Returns the approximate maximum size in bytes of a contribution in one request; a larger one is sent in parts.
+    fn max_request_bytes(&self) -> usize;
+
     /// Marks the start of a call of the AD instance: deadlines count from here.
     fn begin_call(&mut self);
 

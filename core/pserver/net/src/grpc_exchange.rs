@@ -190,6 +190,10 @@ impl Grpc {
 }
 
 impl Transport for Grpc {
+    fn max_request_bytes(&self) -> usize {
+        MAX_MESSAGE_BYTES / 4
+    }
+
     fn begin_call(&mut self) {
         self.call_ends = Instant::now() + self.options.deadline;
     }

@@ -20,15 +20,12 @@ use crate::statistics::RankKey;
 use crate::tree_model_book::TreeModelUpdate;
 use function_indices::FunctionIndices;
 use model_cache::ModelCache;
-use outbox::Outbox;
-
-/// Approximate maximum size of one part of a contribution in bytes.
-const MAX_PART_BYTES: usize = 1 << 20;
+use outbox::{ContributionPart, Outbox};
 
 /// The exchange of one AD instance over some transport.
 ///
 /// Contributions of the instance stay in an outbox until the server has them, and as long as a restart of the server
-/// could lose them; see [`crate::Retention`]. A repeated request has the same sequence number and is merged once. The
+/// could lose them; see [`crate::Retention`]. A repeated contribution has the same sequence number and is merged once. The
 /// memory of the outbox does not grow with the number of steps.
 #[derive(Debug)]
 pub struct ExchangeSession<T> {
@@ -93,6 +90,7 @@ impl<T: Transport> ExchangeSession<T> {
         let registered = self.transport.register(hello)?;
         let is_new_epoch = registered.epoch != self.epoch;
         self.indices.announce(&mut self.transport, is_new_epoch)?;
+        self.outbox.restart_parts();
         if is_new_epoch {
             self.models.forget_cursor();
             // Request all tree models again: a server that lost some may reuse their generation for others.
@@ -152,9 +150,9 @@ impl<T: Transport> ExchangeSession<T> {
     /// Sends the outbox. An empty one still sends a request, since the server may be in a new epoch.
     fn send_waiting(&mut self) -> Result<(), PserverError> {
         let mut has_asked = false;
-        while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
-            let contribution = self.indices.to_server(contribution);
-            match self.sync(sequence, contribution) {
+        let max_bytes = self.transport.max_request_bytes();
+        while let Some(part) = self.outbox.next(max_bytes) {
+            match self.sync(part) {
                 Ok(reply) => {
                     self.outbox.acknowledge(reply.included_in);
                     self.take_all(reply)?;
@@ -169,7 +167,7 @@ impl<T: Transport> ExchangeSession<T> {
             }
         }
         if !has_asked {
-            let reply = self.sync(0, Arc::default())?;
+            let reply = self.sync(ContributionPart::default())?;
             self.take_all(reply)?;
         }
         Ok(())
@@ -183,24 +181,20 @@ impl<T: Transport> ExchangeSession<T> {
             if !more {
                 return Ok(());
             }
-            reply = self.sync(0, Arc::default())?;
+            reply = self.sync(ContributionPart::default())?;
         }
     }
 
-    fn sync(
-        &mut self,
-        sequence: u64,
-        contribution: Arc<Contribution>,
-    ) -> Result<SyncReply, PserverError> {
+    fn sync(&mut self, part: ContributionPart) -> Result<SyncReply, PserverError> {
         let Some(hello) = &self.hello else {
             return Err(self.transport.absence());
         };
         self.transport.sync(SyncRequest {
             instance: hello.instance.clone(),
             epoch: self.epoch,
-            sequence,
+            part: part.number,
             cursor: self.models.cursor(),
-            contribution,
+            contribution: self.indices.to_server(part.content),
             tree_generation: self.tree_generation,
         })
     }

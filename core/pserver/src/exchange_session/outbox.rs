@@ -8,41 +8,68 @@ use callgrove_incidents::bound_stall_summaries;
 use callgrove_model::FuncId;
 
 use crate::contribution::Contribution;
-use crate::protocol::Retention;
+use crate::protocol::{PartNumber, Retention};
 use crate::statistics::bound_steps;
 
 /// Maximum number of steps whose own anomaly counts are kept for the server; older ones are in the totals only.
 const MAX_WAITING_STEPS: usize = 4096;
 /// Maximum number of stalls and messages in a pending or held contribution; those of older steps are dropped.
 const MAX_STALL_ENTRIES: usize = 1 << 15;
-/// Maximum number of versions that wait to be saved, in case the server fails to save for a long time.
+/// Maximum number of versions that the server has and has not saved. They stay apart here, because a restarted server
+/// may continue from any of them.
 const MAX_UNSAVED: usize = 64;
 
 /// Contributions in the order of their creation: first those that the server has, then those that it lacks.
 ///
 /// ```text
-/// waiting ─ next ─ sent ─ acknowledge ─ held until it is in the published model ─ and saved, if the server saves
+/// waiting ─ next ─ acknowledge (all parts) ─ held until it is in the published model ─ and saved, if the server saves
 /// ```
 ///
 /// Waiting contributions are merged into one, and so are those that the server holds in the same version. So their
-/// number stays small however long the server is unreachable.
+/// number stays small however long the server is unreachable or does not save.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     held: VecDeque<Acknowledged>,
-    /// The request in flight, which the server may or may not have received.
-    sent: Option<(u64, Arc<Contribution>)>,
-    /// The remaining parts after it.
-    parts: VecDeque<Contribution>,
+    /// The contribution that is being sent.
+    sent: Option<SentContribution>,
     waiting: Contribution,
     last_sequence: u64,
     retention: Retention,
     num_dropped_steps: usize,
 }
 
+/// A contribution that is being sent, in parts if it is large. The server merges it when it has all of them.
+#[derive(Debug)]
+struct SentContribution {
+    sequence: u64,
+    parts: Vec<Arc<Contribution>>,
+    /// The index of the part in flight, which the server may or may not have received.
+    next: usize,
+}
+
+/// One request of a contribution.
+#[derive(Debug, Default)]
+pub(super) struct ContributionPart {
+    pub(super) number: PartNumber,
+    pub(super) content: Arc<Contribution>,
+}
+
+impl SentContribution {
+    /// Returns the whole contribution.
+    fn merged(self) -> Contribution {
+        let parts = self.parts.into_iter().map(Arc::unwrap_or_clone);
+        let merged = parts.reduce(|mut whole, part| {
+            whole.merge(part);
+            whole
+        });
+        merged.unwrap_or_default()
+    }
+}
+
 /// A contribution that the server has received.
 #[derive(Debug)]
 struct Acknowledged {
-    /// The first request in it.
+    /// The first sequence number in it.
     first_sequence: u64,
     /// The first version of the global model that includes it.
     included_in: u64,
@@ -56,27 +83,53 @@ impl Outbox {
         self.bound_waiting();
     }
 
-    /// Returns the next request, split if it is large. It stays the same until it is acknowledged or discarded.
-    pub(super) fn next(&mut self, max_bytes: usize) -> Option<(u64, Arc<Contribution>)> {
+    /// Returns the next request. It stays the same until it is acknowledged or discarded. `None` if nothing waits, or if
+    /// the server has not saved too many versions: then more contributions wait here.
+    pub(super) fn next(&mut self, max_bytes: usize) -> Option<ContributionPart> {
         if self.sent.is_none() {
-            if self.parts.is_empty() && !self.waiting.is_empty() {
-                self.parts = std::mem::take(&mut self.waiting)
-                    .into_parts(max_bytes)
-                    .into();
+            let is_full = self.retention == Retention::Saved && self.held.len() >= MAX_UNSAVED;
+            if is_full || self.waiting.is_empty() {
+                return None;
             }
-            let part = self.parts.pop_front()?;
+            let parts = std::mem::take(&mut self.waiting).into_parts(max_bytes);
             self.last_sequence += 1;
-            self.sent = Some((self.last_sequence, Arc::new(part)));
+            self.sent = Some(SentContribution {
+                sequence: self.last_sequence,
+                parts: parts.into_iter().map(Arc::new).collect(),
+                next: 0,
+            });
         }
-        self.sent.clone()
+        let sent = self.sent.as_ref()?;
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Some(ContributionPart {
+            number: PartNumber {
+                sequence: sent.sequence,
+                index: count(sent.next),
+                num_left: count(sent.parts.len().saturating_sub(sent.next + 1)),
+            },
+            content: Arc::clone(sent.parts.get(sent.next)?),
+        })
     }
 
-    /// The server has received the request in flight; `included_in` is the version of its model that will include it.
+    /// Sends all parts again: the server drops an incomplete contribution when it drops the registration.
+    pub(super) fn restart_parts(&mut self) {
+        if let Some(sent) = &mut self.sent {
+            sent.next = 0;
+        }
+    }
+
+    /// The server has received the request in flight; after the last part, `included_in` is the version of its model
+    /// that will include the contribution.
     pub(super) fn acknowledge(&mut self, included_in: u64) {
-        let Some((sequence, contribution)) = self.sent.take() else {
+        if let Some(sent) = &mut self.sent {
+            sent.next += 1;
+        }
+        let is_whole = |sent: &mut SentContribution| sent.next >= sent.parts.len();
+        let Some(sent) = self.sent.take_if(is_whole) else {
             return;
         };
-        let mut contribution = Arc::unwrap_or_clone(contribution);
+        let sequence = sent.sequence;
+        let mut contribution = sent.merged();
         // The steps were delivered; a repetition only needs to restore the totals.
         contribution.statistics.steps.clear();
         if self.retention == Retention::Nothing {
@@ -96,7 +149,7 @@ impl Outbox {
         }
     }
 
-    /// Drops the request in flight, which the server will never accept.
+    /// Drops the contribution in flight, which the server will never accept.
     pub(super) fn discard(&mut self) {
         self.sent = None;
     }
@@ -111,12 +164,10 @@ impl Outbox {
         while self.held.front().is_some_and(is_done) {
             self.held.pop_front();
         }
-        let max_held = match self.retention {
-            Retention::Nothing => 1,
-            Retention::Process | Retention::Saved => MAX_UNSAVED,
-        };
-        while self.held.len() > max_held && self.held[1].included_in <= version {
-            self.merge_oldest();
+        if self.retention == Retention::Nothing {
+            while self.held.len() > 1 && self.held[1].included_in <= version {
+                self.merge_oldest();
+            }
         }
     }
 
@@ -127,7 +178,7 @@ impl Outbox {
 
     /// Returns true if the server has everything, and has saved it if it saves at all.
     pub(super) fn is_settled(&self) -> bool {
-        let is_sent = self.sent.is_none() && self.parts.is_empty() && self.waiting.is_empty();
+        let is_sent = self.sent.is_none() && self.waiting.is_empty();
         is_sent && (self.held.is_empty() || self.retention != Retention::Saved)
     }
 
@@ -142,30 +193,25 @@ impl Outbox {
             .iter()
             .filter(move |held| held.included_in > version)
             .map(|held| &held.contribution);
-        let sent = self.sent.iter().map(|(_, contribution)| &**contribution);
-        held.chain(sent)
-            .chain(&self.parts)
+        let sent = self.sent.iter().flat_map(|sent| &sent.parts);
+        held.chain(sent.map(|part| &**part))
             .chain([&self.waiting])
             .filter_map(move |contribution| contribution.models.get(&fid))
     }
 
-    /// Starts a new epoch with a server that has the requests up to `last_sequence`; all later ones are queued again.
+    /// Starts a new epoch with a server that has the contributions up to `last_sequence`; all later ones are queued again.
     pub(super) fn begin_epoch(&mut self, last_sequence: u64, retention: Retention) {
         self.retention = retention;
         let mut lost = Contribution::default();
         for held in std::mem::take(&mut self.held) {
-            // The step counts of a contribution that the server partly has are not sent twice.
             if held.first_sequence > last_sequence {
                 lost.merge(held.contribution);
             }
         }
-        if let Some((sequence, contribution)) = self.sent.take()
-            && sequence > last_sequence
+        if let Some(sent) = self.sent.take()
+            && sent.sequence > last_sequence
         {
-            lost.merge(Arc::unwrap_or_clone(contribution));
-        }
-        for part in std::mem::take(&mut self.parts) {
-            lost.merge(part);
+            lost.merge(sent.merged());
         }
         lost.merge(std::mem::take(&mut self.waiting));
         self.waiting = lost;

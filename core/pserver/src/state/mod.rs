@@ -182,7 +182,7 @@ impl ServerState {
         let has_steps = !contribution.statistics.steps.is_empty();
         let partial_state = self.partial_state(&request.instance);
         let included_in =
-            lock(partial_state).add(&request.instance, request.sequence, contribution, now_ms)?;
+            lock(partial_state).add(&request.instance, request.part, contribution, now_ms)?;
         if has_steps {
             self.exchanges.note_report(now_ms);
         }

@@ -6,7 +6,7 @@ use callgrove_incidents::bound_stall_summaries;
 
 use crate::contribution::Contribution;
 use crate::error::PserverError;
-use crate::protocol::LEASE_MS;
+use crate::protocol::{LEASE_MS, PartNumber};
 use crate::statistics::{RankKey, bound_steps};
 
 /// Maximum number of steps that wait for the next fold.
@@ -35,6 +35,33 @@ pub(super) struct Registration {
     last_seen_ms: u64,
     last_sequence: u64,
     last_included_in: u64,
+    /// The parts so far of a contribution that is not complete.
+    incomplete: IncompleteContribution,
+}
+
+/// The first parts of a contribution.
+#[derive(Clone, Debug, Default)]
+struct IncompleteContribution {
+    sequence: u64,
+    num_parts: u32,
+    content: Contribution,
+}
+
+impl IncompleteContribution {
+    /// Adds a part unless it was added before. Returns whether no part is missing before it.
+    fn add(&mut self, number: PartNumber, part: Contribution) -> bool {
+        if number.sequence != self.sequence {
+            *self = Self {
+                sequence: number.sequence,
+                ..Self::default()
+            };
+        }
+        if number.index == self.num_parts {
+            self.num_parts += 1;
+            self.content.merge(part);
+        }
+        number.index < self.num_parts
+    }
 }
 
 impl Registration {
@@ -48,21 +75,22 @@ impl Registration {
 }
 
 impl PartialState {
-    /// Adds a contribution unless its sequence number was seen; returns the version that will include it.
+    /// Adds a part of a contribution unless the contribution was added before; it is merged with its last part. Returns
+    /// the version that will include it.
     pub(super) fn add(
         &mut self,
         instance: &str,
-        sequence: u64,
-        contribution: Contribution,
+        number: PartNumber,
+        part: Contribution,
         now_ms: u64,
     ) -> Result<u64, PserverError> {
         let version = self.version;
         let registration = self.registered(instance)?;
         registration.last_seen_ms = now_ms;
-        if sequence <= registration.last_sequence {
+        if number.sequence <= registration.last_sequence {
             return Ok(registration.last_included_in);
         }
-        for (program, rank) in contribution.rank_keys() {
+        for (program, rank) in part.rank_keys() {
             if !registration.ranks.contains(&(program, rank)) {
                 return Err(PserverError::ForeignRank {
                     instance: instance.to_owned(),
@@ -71,9 +99,18 @@ impl PartialState {
                 });
             }
         }
-        registration.last_sequence = sequence;
+        if !registration.incomplete.add(number, part) {
+            return Err(PserverError::NotRegistered {
+                instance: instance.to_owned(),
+            });
+        }
+        if number.num_left > 0 {
+            return Ok(version + 1);
+        }
+        registration.last_sequence = number.sequence;
         registration.last_included_in = version + 1;
-        self.partial.merge(contribution);
+        let complete = std::mem::take(&mut registration.incomplete);
+        self.partial.merge(complete.content);
         bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
         bound_stall_summaries(&mut self.partial.stall_summaries, MAX_WAITING_STALL_ENTRIES);
         Ok(version + 1)
@@ -146,6 +183,7 @@ impl PartialState {
             return BTreeSet::new();
         };
         registration.registered = false;
+        registration.incomplete = IncompleteContribution::default();
         std::mem::take(&mut registration.ranks)
     }
 

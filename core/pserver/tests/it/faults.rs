@@ -68,6 +68,10 @@ impl Unreliable {
 }
 
 impl Transport for Unreliable {
+    fn max_request_bytes(&self) -> usize {
+        800
+    }
+
     fn begin_call(&mut self) {}
 
     fn is_up(&self) -> bool {
@@ -404,7 +408,10 @@ fn a_rank_is_refused_while_its_instance_lives_and_free_afterwards() {
     let late = SyncRequest {
         instance: first.instance.clone(),
         epoch: 1,
-        sequence: 1,
+        part: callgrove_pserver::PartNumber {
+            sequence: 1,
+            ..callgrove_pserver::PartNumber::default()
+        },
         cursor: callgrove_pserver::Cursor::default(),
         contribution: Arc::default(),
         tree_generation: 0,

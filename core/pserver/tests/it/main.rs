@@ -5,4 +5,5 @@ mod incidents;
 mod merging;
 mod packets;
 mod saving;
+mod successors;
 mod support;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
-    Cursor, FunctionRequest, Hello, PublishedModel, Registered, Retention, SyncReply, SyncRequest,
-    TreeModelUpdate, TreePValues, Welcome, tree_p_values_bytes,
+    Cursor, FunctionRequest, Hello, PartNumber, PublishedModel, Registered, Retention, SyncReply,
+    SyncRequest, TreeModelUpdate, TreePValues, Welcome, tree_p_values_bytes,
 };
 use prost::bytes::Bytes;
 
@@ -158,7 +158,9 @@ pub(crate) fn request_to_wire(request: SyncRequest) -> proto::SyncRequest {
     proto::SyncRequest {
         instance: request.instance,
         epoch: request.epoch,
-        sequence: request.sequence,
+        sequence: request.part.sequence,
+        part: request.part.index,
+        parts_left: request.part.num_left,
         cursor: Some(cursor_to_wire(request.cursor)),
         contribution: (!is_empty).then(|| contribution_to_wire(&request.contribution)),
         tree_generation: request.tree_generation,
@@ -169,7 +171,11 @@ pub(crate) fn request_from_wire(request: proto::SyncRequest) -> Result<SyncReque
     Ok(SyncRequest {
         instance: request.instance,
         epoch: request.epoch,
-        sequence: request.sequence,
+        part: PartNumber {
+            sequence: request.sequence,
+            index: request.part,
+            num_left: request.parts_left,
+        },
         cursor: cursor_from_wire(request.cursor),
         contribution: Arc::new(contribution_from_wire(
             request.contribution.unwrap_or_default(),

@@ -8,8 +8,8 @@ use callgrove_model::{
     CommKind, DurationNs, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs,
 };
 use callgrove_pserver::{
-    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, PserverError, Registered,
-    StepReport, SyncRequest, TreePValues, Welcome,
+    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, PartNumber, PserverError,
+    Registered, StepReport, SyncRequest, TreePValues, Welcome,
 };
 use callgrove_trends::TimeWindow;
 use proptest::prelude::*;
@@ -64,7 +64,11 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
     SyncRequest {
         instance: String::from("node7:123"),
         epoch: u64::MAX,
-        sequence: 5,
+        part: PartNumber {
+            sequence: 5,
+            index: 2,
+            num_left: 3,
+        },
         cursor: Cursor {
             version: 1 << 40,
             fid: FuncId(u32::MAX),
