@@ -216,6 +216,7 @@ fn exchange(
             program: ProgramId(0),
             ranks: vec![RankId(rank)],
             run: RunIdentity::default(),
+            recorded_ranks: None,
         };
         session.register(&hello).map_err(|it| as_text(&it))?;
         let names: Vec<String> = (0..num_functions)

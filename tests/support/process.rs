@@ -92,6 +92,14 @@ impl Process {
         Ok(self.child.wait()?.code())
     }
 
+    /// Returns whether it has not ended.
+    ///
+    /// # Errors
+    /// The wait fails.
+    pub fn is_running(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
     /// Terminates it as a batch system does, and returns its standard output.
     ///
     /// # Errors

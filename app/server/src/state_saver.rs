@@ -1,13 +1,17 @@
 //! Saves the data of a parameter server: statistics, models, incidents and trends as documents, and the state for a
 //! restart.
 
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use callgrove_incidents::IncidentDocument;
-use callgrove_provdb::{Document, ProvDbError, Store};
+use callgrove_incidents::{DueIncidents, IncidentDocument};
+use callgrove_model::ProgramId;
+use callgrove_provdb::{Collection, Document, Filter, ProvDbError, Query, Store, crash_point};
 use callgrove_pserver::{GlobalDocuments, MonotonicClock, ServerState, TrendDocument};
+use serde::Deserialize;
 
 use crate::error::ServerError;
 use crate::monitoring::{DatabaseHealth, PanicGuard};
@@ -40,7 +44,13 @@ impl StateSaver {
         let mut unsaved = None;
         let mut last_saved = Instant::now();
         let mut unsaved_before = None;
-        while stopped.recv_timeout(SETTLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        let is_eager = crash_point::is_armed();
+        let interval = if is_eager {
+            Duration::ZERO
+        } else {
+            SETTLE_INTERVAL
+        };
+        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             // If nothing arrived since the last check, the last instance may be waiting for its data to be saved.
             let unsaved_now = self.state.unsaved_version();
             health.begin();
@@ -48,7 +58,7 @@ impl StateSaver {
             let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
             unsaved_before = unsaved_now;
             let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
-            let is_soon = is_quiet || self.state.has_unsaved_ranks();
+            let is_soon = is_quiet || self.state.has_unsaved_ranks() || is_eager;
             if last_saved.elapsed() >= SAVE_INTERVAL || (is_soon && may_save) {
                 unsaved = self.save(clock.now_ms(), false).err();
                 last_saved = Instant::now();
@@ -80,7 +90,8 @@ impl StateSaver {
 
     /// Writes the global collections, and the state that a restarted server continues from.
     fn save(&mut self, now_ms: u64, is_last: bool) -> Result<(), ServerError> {
-        // Before the state, which has their names, so that a restarted server reports them under the same names.
+        // Before the state, which has the names of those of a live run, so that a restarted server reports them under the
+        // same names.
         let incidents = self.state.incidents(now_ms, is_last);
         // Before the documents, so that they include everything that is acknowledged as saved.
         let saved = self.state.save()?;
@@ -91,39 +102,86 @@ impl StateSaver {
         if !(run.is_empty() && all.is_empty()) {
             self.store.join_run(&run)?;
         }
-        self.store.put(&all)?;
-        self.health.documents().add_stored(all.len());
+        self.put(Ok(all))?;
         self.store
             .replace_state(STATE_NAME, saved.json.as_bytes())?;
         self.state.confirm_saved(saved.version);
-        let of_incident = |it: &IncidentDocument| {
-            Document::incident(it.program.0, &it.id.to_string(), &it.record)
-        };
-        let documents: Result<Vec<Document>, ProvDbError> =
-            incidents.iter().map(of_incident).collect();
-        let documents = documents?;
-        self.store.put(&documents)?;
-        self.health.documents().add_stored(documents.len());
-        self.state.confirm_incidents(&incidents);
-        self.save_trends()?;
+        self.save_incidents(&incidents)?;
+        self.save_trends(is_last)?;
         self.health.note_saved();
         Ok(())
     }
 
-    /// Writes the trends that are new or have changed.
-    fn save_trends(&mut self) -> Result<(), ServerError> {
-        let trends = self.state.trends();
-        let of_trend =
+    /// Writes the incidents that are new or have changed; those of a judged recorded run replace all others.
+    fn save_incidents(&mut self, due: &DueIncidents) -> Result<(), ServerError> {
+        let document = |it: &IncidentDocument| {
+            Document::incident(it.program.0, &it.id.to_string(), &it.record)
+        };
+        self.put(due.documents.iter().map(document).collect())?;
+        for (&program, ids) in &due.final_ids {
+            let ids = ids.iter().map(ToString::to_string).collect();
+            self.remove_others(Collection::Incidents, program, &ids)?;
+        }
+        self.state.confirm_incidents(&due.documents);
+        Ok(())
+    }
+
+    /// Writes the trends that are new or have changed; those of a judged recorded run replace all others.
+    fn save_trends(&mut self, is_last: bool) -> Result<(), ServerError> {
+        let due = self.state.trends(is_last);
+        let document =
             |it: &TrendDocument| Document::trend(it.program.0, &it.record.trend_id, &it.record);
-        let documents: Result<Vec<Document>, ProvDbError> = trends.iter().map(of_trend).collect();
-        let stored = documents.and_then(|documents| {
-            self.store.put(&documents)?;
-            self.health.documents().add_stored(documents.len());
-            Ok(())
+        let put = self.put(due.documents.iter().map(document).collect());
+        let stored = put.and_then(|()| {
+            let mut final_ids = due.final_ids.iter();
+            final_ids.try_for_each(|(&program, ids)| {
+                self.remove_others(Collection::Trends, program, ids)
+            })
         });
-        self.state.confirm_trends(&trends, stored.is_ok());
+        self.state.confirm_trends(&due.documents, stored.is_ok());
         Ok(stored?)
     }
+
+    fn put(&mut self, documents: Result<Vec<Document>, ProvDbError>) -> Result<(), ProvDbError> {
+        let documents = documents?;
+        self.store.put(&documents)?;
+        self.health.documents().add_stored(documents.len());
+        Ok(())
+    }
+
+    /// Removes all documents of a program in a global collection but those with these identifiers.
+    fn remove_others(
+        &mut self,
+        collection: Collection,
+        program: ProgramId,
+        ids: &BTreeSet<String>,
+    ) -> Result<(), ProvDbError> {
+        let query = Query {
+            filter: Some(Filter::parse(&format!("pid = {program}"))?),
+            ..Query::all(collection)
+        };
+        let mut others = Vec::new();
+        self.store.find_each(&query, &mut |json| {
+            // A document that cannot be read is of another release, and stays.
+            if let Ok(StoredId { id }) = serde_json::from_str(&json)
+                && !ids.contains(&id)
+            {
+                others.push(format!("{program}:{id}"));
+            }
+            ControlFlow::Continue(())
+        })?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        self.store.remove(collection, 0, &others)
+    }
+}
+
+/// The identifier of a stored incident or trend.
+#[derive(Deserialize)]
+struct StoredId {
+    #[serde(alias = "incident_id", alias = "trend_id")]
+    id: String,
 }
 
 fn documents(documents: &GlobalDocuments) -> Result<Vec<Document>, ProvDbError> {

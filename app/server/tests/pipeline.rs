@@ -208,6 +208,7 @@ fn an_instance_without_the_token_fails_at_once() {
         program: ProgramId(0),
         ranks: vec![RANK],
         run: RunIdentity::default(),
+        recorded_ranks: None,
     };
     let begun = Instant::now();
     let startup_wait = options.startup_wait;

@@ -23,12 +23,22 @@ const RANK_TIMEOUT_MS: u64 = 10_000;
 pub struct RankProgress {
     /// The live ranks, each with its last reported step, if any.
     pub live: BTreeMap<(ProgramId, RankId), Option<StepId>>,
-    /// Programs with a recorded rank that is not yet judged by the complete models.
-    pub unjudged: BTreeSet<ProgramId>,
+    /// The programs of recorded runs, each with whether all its ranks are judged by the complete models.
+    pub recorded: BTreeMap<ProgramId, bool>,
     /// The run ends: incidents wait for no rank any more.
     pub is_last: bool,
     /// Milliseconds of any monotonic clock.
     pub now_ms: u64,
+}
+
+/// The documents that are due.
+#[derive(Debug, Default)]
+pub struct DueIncidents {
+    /// Those that the database lacks, in the order of their programs and identifiers.
+    pub documents: Vec<IncidentDocument>,
+    /// The identifiers of all incidents of a recorded program whose ranks are judged. The database may have others, of
+    /// an incomplete set: they are to be removed.
+    pub final_ids: BTreeMap<ProgramId, BTreeSet<ExecLabel>>,
 }
 
 /// The incidents of a run. The number of open steps is bounded; closed steps never change again.
@@ -53,6 +63,9 @@ struct OpenSteps {
     ids: BTreeSet<ExecLabel>,
     /// Incidents that are reported once more, and then never again.
     closed: VecDeque<JoinedIncident>,
+    /// The identifiers of those of a recorded run that were reported.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    closed_ids: BTreeSet<ExecLabel>,
     weight: usize,
     /// Number of incidents reported so far, including those of closed steps. Missing in states of earlier releases.
     #[serde(default)]
@@ -104,20 +117,29 @@ impl IncidentBook {
         }
     }
 
-    /// Returns the documents that the database lacks, of incidents that are complete, timed out or reported before, in
-    /// the order of their programs and identifiers.
-    pub fn due(
-        &mut self,
-        progress: &RankProgress,
-        functions: &dyn FunctionNames,
-    ) -> Vec<IncidentDocument> {
-        let mut due = Vec::new();
+    /// Returns the documents of incidents that are complete, timed out or reported before. Those of a recorded run come
+    /// from the reports of all its ranks, so that identifiers do not depend on the order of reports.
+    pub fn due(&mut self, progress: &RankProgress, functions: &dyn FunctionNames) -> DueIncidents {
+        let mut due = DueIncidents::default();
         for (&program, open) in &mut self.programs {
-            let incidents = open.due(program, progress, functions);
+            let incidents = match progress.recorded.get(&program) {
+                None => open.due(program, progress, functions),
+                Some(&is_judged) => {
+                    let is_final =
+                        (is_judged || progress.is_last) && open.stored_at != Some(open.revision);
+                    let incidents = open.recorded(program, is_final, functions);
+                    if is_final {
+                        let ids = open.ids.union(&open.closed_ids);
+                        due.final_ids.insert(program, ids.copied().collect());
+                    }
+                    incidents
+                }
+            };
             let documents = incidents
                 .iter()
                 .map(|incident| IncidentDocument::new(program, incident, functions));
-            due.extend(documents.filter(|it| open.stored_hashes.get(&it.id) != Some(&it.hash)));
+            let new = documents.filter(|it| open.stored_hashes.get(&it.id) != Some(&it.hash));
+            due.documents.extend(new);
         }
         due
     }
@@ -192,6 +214,28 @@ impl OpenSteps {
         due
     }
 
+    /// Returns the incidents of a recorded run: the closed ones and, if they are final, those of the open steps under their
+    /// own identifiers.
+    fn recorded(
+        &mut self,
+        program: ProgramId,
+        is_final: bool,
+        functions: &dyn FunctionNames,
+    ) -> Vec<JoinedIncident> {
+        let has_members = |incident: &JoinedIncident| !incident.members.is_empty();
+        self.closed.retain(has_members);
+        self.closed_ids.extend(self.closed.iter().map(|it| it.id));
+        let mut due: Vec<JoinedIncident> = self.closed.iter().cloned().collect();
+        if is_final {
+            let joined = self.joined(program, functions);
+            self.ids = joined.iter().map(|it| it.id).collect();
+            self.num_reported = (self.ids.len() + self.closed_ids.len()) as u64;
+            self.due_at = Some(self.revision);
+            due.extend(joined);
+        }
+        due
+    }
+
     /// Returns whether every live rank has reported the step after the incident's last one, or the wait has timed out.
     fn is_due(
         &self,
@@ -208,9 +252,6 @@ impl OpenSteps {
             self.first_seen_ms.get(&key).copied()
         });
         let first_seen_ms = first_seen.max().unwrap_or(progress.now_ms);
-        if progress.unjudged.contains(&program) && !progress.is_last {
-            return false;
-        }
         progress.is_last
             || last_steps.all(|last| last > Some(incident.step))
             || progress.now_ms.saturating_sub(first_seen_ms) >= RANK_TIMEOUT_MS

@@ -34,7 +34,7 @@ mod nested_calls;
 mod record;
 mod stall_summary;
 
-pub use book::{IncidentBook, RankProgress};
+pub use book::{DueIncidents, IncidentBook, RankProgress};
 pub use document::IncidentDocument;
 pub use names::FunctionNames;
 pub use record::{

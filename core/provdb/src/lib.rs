@@ -22,6 +22,7 @@
 
 mod collection;
 pub mod columns;
+pub mod crash_point;
 mod document;
 mod error;
 mod field_check;

@@ -31,7 +31,7 @@ pub trait Store: Send {
     /// As [`Store::put`].
     fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError>;
 
-    /// Removes documents of a rank by their keys, all or none; missing documents are ignored.
+    /// Removes documents of a rank, or of a global collection, by their keys, all or none; missing documents are ignored.
     ///
     /// # Errors
     /// As [`Store::put`].

@@ -63,4 +63,4 @@ pub use tree_model_book::{
     TreeModelInfo, TreeModelList, TreeModelUpdate, TreeModelVersion,
 };
 pub use tree_p_values::TreePValues;
-pub use trend::TrendDocument;
+pub use trend::{DueTrends, TrendDocument};

@@ -23,6 +23,9 @@ pub struct Hello {
     pub ranks: Vec<RankId>,
     /// The identity of the run, as far as these ranks know it.
     pub run: RunIdentity,
+    /// The number of ranks that a recorded run states, 0 if it states none; `None` for a live run, which may leave ranks
+    /// unobserved on purpose.
+    pub recorded_ranks: Option<u32>,
 }
 
 /// The answer to a [`Hello`].
@@ -107,6 +110,9 @@ pub trait ModelExchange: Send {
     /// Returns true if the server outlives this process.
     fn is_remote(&self) -> bool;
 
+    /// Returns true if so much of a recorded run waits for the server to save it that no more steps are to be judged.
+    fn is_full(&self) -> bool;
+
     /// Declares that the models of the next [`sync_and_report`](Self::sync_and_report) include the executions of these
     /// steps.
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]);
@@ -119,12 +125,11 @@ pub trait ModelExchange: Send {
     /// of ranks under the complete models; they replace whatever was reported before.
     fn conclude(&mut self, final_anomalies: Vec<(RankId, FinalAnomalies)>);
 
-    /// Sends the outbox, and returns the progress of all ranks of the program; `num_ranks` is their number, as far as
-    /// is known. `None` while the server cannot be reached.
+    /// Sends the outbox, and returns the progress of all ranks of the program. `None` while the server cannot be reached.
     ///
     /// # Errors
     /// As [`sync_and_report`](Self::sync_and_report).
-    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError>;
+    fn progress(&mut self) -> Result<Option<RunProgress>, PserverError>;
 
     /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`. `models` holds
     /// what is new since the previous call (not sums), each function at most once. Count the next step's executions in

@@ -96,8 +96,8 @@ pub struct CodedModel(Arc<OnceLock<Vec<u8>>>);
 pub struct SyncReply {
     /// Version of the global model that these models belong to.
     pub version: u64,
-    /// The first version that includes the contribution of the request.
-    pub included_in: u64,
+    /// The first version that includes the contribution of the request; `None` while the server lacks parts of it.
+    pub included_in: Option<u64>,
     /// The last version that survives a restart of the server.
     pub saved_version: u64,
     /// In order of version and function.
@@ -175,12 +175,11 @@ pub trait Transport: Send {
     /// [`PserverError::NotConnected`] if it is unknown whether the server got the request; refusals.
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError>;
 
-    /// Returns the progress of a program's ranks; `num_ranks` is their number, as far as is known.
+    /// Returns the progress of a program's ranks.
     ///
     /// # Errors
     /// [`PserverError::NotConnected`]; refusals.
-    fn progress(&mut self, program: ProgramId, num_ranks: u32)
-    -> Result<RunProgress, PserverError>;
+    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError>;
 
     /// Releases the ranks.
     ///

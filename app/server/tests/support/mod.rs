@@ -254,6 +254,7 @@ pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, functi
         program: ProgramId(0),
         ranks: vec![rank],
         run: RunIdentity::default(),
+        recorded_ranks: None,
     };
     exchange.register(&hello).unwrap();
     let fids = exchange

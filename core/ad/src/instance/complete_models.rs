@@ -24,10 +24,7 @@ impl Instance {
         if is_live && !self.recorder.is_recording() {
             return Ok(());
         }
-        // A live job may leave ranks unobserved on purpose, so only the registered ones count.
-        let num_ranks = if is_live { 0 } else { self.streams.num_ranks() };
-        let learnt_in =
-            reporter.wait_for_others(num_ranks, &self.recorder, &mut self.status, watch)?;
+        let learnt_in = reporter.wait_for_others(&self.recorder, &mut self.status, watch)?;
         self.take_complete(learnt_in, is_live)
     }
 

@@ -13,7 +13,8 @@ impl Instance {
     /// Registers the run at the database and the parameter server as soon as the first steps identify it, and again
     /// when more ranks join. The first steps of all ranks are not awaited, because ranks may wait for one another.
     pub(super) fn register_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
-        if !self.reporter.add_run(inputs) {
+        let recorded_ranks = self.streams.recorded_ranks();
+        if !self.reporter.add_run(inputs, recorded_ranks) {
             return Ok(());
         }
         let run = &self.reporter.hello.run;

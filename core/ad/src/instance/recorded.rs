@@ -63,8 +63,13 @@ impl Instance {
         Ok(())
     }
 
-    /// Judges the next steps of each recorded stream by the complete models, which must exist.
+    /// Judges the next steps of each recorded stream by the complete models, which must exist. Judges none while too much
+    /// waits for the parameter server.
     pub(super) fn second_pass_round(&mut self) -> Result<(), AdError> {
+        if self.reporter.is_waiting_for_server()? {
+            self.exchange_models(ModelDeltas::default(), &[])?;
+            return Ok(());
+        }
         if self.reporter.pace.is_due() {
             let reports = self.reporter.take_settled_reports(&self.recorder);
             self.exchange_models(ModelDeltas::default(), &reports)?;

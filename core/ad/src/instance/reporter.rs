@@ -30,6 +30,8 @@ pub(super) struct Reporter {
     /// Reports that are not sent yet, oldest first, each with the number of documents that were handed to the writer
     /// before it. A report is sent once these documents are stored, so that everything counted can be read.
     reports: VecDeque<(u64, StepReport)>,
+    /// The time since which too much waits for the server.
+    full_since: Option<Instant>,
 }
 
 impl Reporter {
@@ -47,16 +49,24 @@ impl Reporter {
                 program,
                 ranks,
                 run: RunIdentity::default(),
+                recorded_ranks: None,
             },
             is_registered: false,
             pace: ExchangePace::default(),
             reports: VecDeque::new(),
+            full_since: None,
         }
     }
 
-    /// Adds the facts of the run that steps carry. Returns whether the run is to be registered, at first or again.
-    pub(super) fn add_run(&mut self, inputs: &[(usize, StepInput)]) -> bool {
-        let mut is_news = !self.is_registered;
+    /// Adds the facts of the run that steps carry, and the number of ranks of a recorded run. Returns whether the run is
+    /// to be registered, at first or again.
+    pub(super) fn add_run(
+        &mut self,
+        inputs: &[(usize, StepInput)],
+        recorded_ranks: Option<u32>,
+    ) -> bool {
+        let mut is_news = !self.is_registered || self.hello.recorded_ranks != recorded_ranks;
+        self.hello.recorded_ranks = recorded_ranks;
         for (_, input) in inputs {
             is_news |= !input.run.is_empty();
             self.hello.run.merge(&input.run);
@@ -106,11 +116,28 @@ impl Reporter {
         settled.map(|(_, report)| report).collect()
     }
 
-    /// Waits until all instances have contributed, for `num_ranks` ranks together. Returns the number that identifies
-    /// the state of the models.
+    /// Returns whether too much waits for the server, after a pause if it does.
+    ///
+    /// # Errors
+    /// [`AdError::Unsettled`] after a timeout.
+    pub(super) fn is_waiting_for_server(&mut self) -> Result<bool, AdError> {
+        if !self.exchange.is_full() {
+            self.full_since = None;
+            return Ok(false);
+        }
+        let waited = self.full_since.get_or_insert_with(Instant::now).elapsed();
+        if waited > END_TIMEOUT {
+            let cause = self.exchange.unsettled()?.unwrap_or_default();
+            return Err(AdError::Unsettled { cause, waited });
+        }
+        std::thread::sleep(pause(waited));
+        Ok(true)
+    }
+
+    /// Waits until all instances have contributed, for all ranks together. Returns the number that identifies the state
+    /// of the models.
     pub(super) fn wait_for_others(
         &mut self,
-        num_ranks: u32,
         recorder: &Recorder,
         status: &mut Status,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
@@ -118,7 +145,7 @@ impl Reporter {
         let start = Instant::now();
         let mut last_change = start;
         loop {
-            let progress = self.exchange.progress(num_ranks)?;
+            let progress = self.exchange.progress()?;
             let is_known = progress.is_some();
             let progress = progress.unwrap_or_default();
             // No other instance can connect to a server in this process.

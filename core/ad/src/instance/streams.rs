@@ -41,6 +41,7 @@ pub(super) struct Streams {
     signal: StepSignal,
     /// Open the streams for the second pass, if all are recorded.
     reopen: Option<Vec<OpenStream>>,
+    are_recorded: bool,
     /// The largest number of ranks that any stream states.
     num_ranks: u32,
 }
@@ -77,6 +78,7 @@ impl Streams {
             readers,
             signal,
             reopen: are_recorded.then_some(reopen),
+            are_recorded,
             num_ranks: 0,
         })
     }
@@ -111,9 +113,9 @@ impl Streams {
         self.readers.len()
     }
 
-    /// Returns the largest number of ranks that any stream states.
-    pub(super) fn num_ranks(&self) -> u32 {
-        self.num_ranks
+    /// Returns the largest number of ranks that any recorded stream states; `None` for live streams.
+    pub(super) fn recorded_ranks(&self) -> Option<u32> {
+        self.are_recorded.then_some(self.num_ranks)
     }
 
     /// Returns whether all streams have ended.

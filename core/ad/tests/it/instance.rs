@@ -647,7 +647,7 @@ fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
     let streams = scripts.iter().map(Script::stream).collect();
     let store = MemoryStore::default();
     follow_streams(streams, options(sstd()), session(&server), &store).expect("followed");
-    let documents = server.incidents(0, false);
+    let documents = server.incidents(0, false).documents;
     documents
         .into_iter()
         .map(|document| json!(document.record))

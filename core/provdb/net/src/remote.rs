@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_model::RunIdentity;
 use callgrove_net::{Credential, GrpcTarget, innermost_cause};
+use callgrove_provdb::crash_point::before_commit;
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, Store,
     parse_run, without_secrets,
@@ -175,6 +176,7 @@ impl RemoteStore {
         if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
         }
+        before_commit();
         self.claims
             .first_lost()
             .map_or(Ok(()), |rank| Err(lease_client::lost(rank, &self.place)))

@@ -158,6 +158,7 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
         program: ProgramId(0),
         ranks: vec![RankId(rank as u32)],
         run: RunIdentity::default(),
+        recorded_ranks: None,
     })?;
     let names: Vec<String> = (0..load.functions)
         .map(|i| format!("function {i}"))

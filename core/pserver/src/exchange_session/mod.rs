@@ -5,7 +5,6 @@ mod model_cache;
 mod outbox;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
@@ -95,8 +94,9 @@ impl<T: Transport> ExchangeSession<T> {
             self.models.forget_cursor();
             // Request all tree models again: a server that lost some may reuse their generation for others.
             self.tree_generation = 0;
+            let is_recorded = hello.recorded_ranks.is_some();
             self.outbox
-                .begin_epoch(registered.last_sequence, registered.retention);
+                .begin_epoch(registered.last_sequence, registered.retention, is_recorded);
             self.epoch = registered.epoch;
         }
         self.frozen = registered.welcome.frozen;
@@ -246,6 +246,10 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         self.outbox.is_server_remote()
     }
 
+    fn is_full(&self) -> bool {
+        self.outbox.is_full()
+    }
+
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]) {
         if let Some(hello) = &self.hello {
             let keyed = steps
@@ -270,7 +274,7 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         }
     }
 
-    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError> {
+    fn progress(&mut self) -> Result<Option<RunProgress>, PserverError> {
         self.transport.begin_call();
         let Some(program) = self.hello.as_ref().map(|hello| hello.program) else {
             return Ok(None);
@@ -278,7 +282,7 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         if let Link::Down { .. } = self.flush()? {
             return Ok(None);
         }
-        match self.transport.progress(program, num_ranks) {
+        match self.transport.progress(program) {
             Err(PserverError::NotConnected { .. }) => {
                 self.attached = false;
                 Ok(None)

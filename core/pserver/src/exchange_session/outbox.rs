@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
-use callgrove_incidents::bound_stall_summaries;
+use callgrove_incidents::{StallSummary, bound_stall_summaries};
 use callgrove_model::FuncId;
 
 use crate::contribution::Contribution;
@@ -13,8 +13,11 @@ use crate::statistics::bound_steps;
 
 /// Maximum number of steps whose own anomaly counts are kept for the server; older ones are in the totals only.
 const MAX_WAITING_STEPS: usize = 4096;
-/// Maximum number of stalls and messages in a pending or held contribution; those of older steps are dropped.
+/// Maximum number of stalls and messages in a pending or held contribution of a live run; those of older steps are
+/// dropped.
 const MAX_STALL_ENTRIES: usize = 1 << 15;
+/// Number of stalls, messages and times of all contributions, about 100 MB, at which a recorded run waits for the server.
+const MAX_RECORDED_ENTRIES: usize = 1 << 20;
 /// Maximum number of versions that the server has and has not saved. They stay apart here, because a restarted server
 /// may continue from any of them.
 const MAX_UNSAVED: usize = 64;
@@ -35,6 +38,8 @@ pub(super) struct Outbox {
     waiting: Contribution,
     last_sequence: u64,
     retention: Retention,
+    /// True for a recorded run, which can wait for the server: no stall is dropped.
+    is_recorded: bool,
     num_dropped_steps: usize,
 }
 
@@ -118,14 +123,16 @@ impl Outbox {
         }
     }
 
-    /// The server has received the request in flight; after the last part, `included_in` is the version of its model
-    /// that will include the contribution.
-    pub(super) fn acknowledge(&mut self, included_in: u64) {
-        if let Some(sent) = &mut self.sent {
-            sent.next += 1;
-        }
-        let is_whole = |sent: &mut SentContribution| sent.next >= sent.parts.len();
-        let Some(sent) = self.sent.take_if(is_whole) else {
+    /// The server has received the request in flight. `included_in` is the version of its model that will include the
+    /// contribution; `None` if it lacks parts.
+    pub(super) fn acknowledge(&mut self, included_in: Option<u64>) {
+        let Some(included_in) = included_in else {
+            if let Some(sent) = &mut self.sent {
+                sent.next += 1;
+            }
+            return;
+        };
+        let Some(sent) = self.sent.take() else {
             return;
         };
         let sequence = sent.sequence;
@@ -139,7 +146,7 @@ impl Outbox {
         match self.held.back_mut() {
             Some(last) if last.included_in == included_in => {
                 last.contribution.merge(contribution);
-                bound_stall_summaries(&mut last.contribution.stall_summaries, MAX_STALL_ENTRIES);
+                bound_stalls(self.is_recorded, &mut last.contribution);
             }
             _ => self.held.push_back(Acknowledged {
                 first_sequence: sequence,
@@ -199,9 +206,27 @@ impl Outbox {
             .filter_map(move |contribution| contribution.models.get(&fid))
     }
 
+    /// Returns whether a recorded run is to wait until the server has saved more.
+    pub(super) fn is_full(&self) -> bool {
+        let held = self.held.iter().map(|held| &held.contribution);
+        let sent = self.sent.iter().flat_map(|sent| &sent.parts);
+        let all = held.chain(sent.map(|part| &**part)).chain([&self.waiting]);
+        let num_entries = |it: &Contribution| -> usize {
+            let summaries = it.stall_summaries.values();
+            summaries.map(StallSummary::num_entries).sum()
+        };
+        self.is_recorded && all.map(num_entries).sum::<usize>() >= MAX_RECORDED_ENTRIES
+    }
+
     /// Starts a new epoch with a server that has the contributions up to `last_sequence`; all later ones are queued again.
-    pub(super) fn begin_epoch(&mut self, last_sequence: u64, retention: Retention) {
+    pub(super) fn begin_epoch(
+        &mut self,
+        last_sequence: u64,
+        retention: Retention,
+        is_recorded: bool,
+    ) {
         self.retention = retention;
+        self.is_recorded = is_recorded;
         let mut lost = Contribution::default();
         for held in std::mem::take(&mut self.held) {
             if held.first_sequence > last_sequence {
@@ -233,12 +258,18 @@ impl Outbox {
         let newer = std::mem::replace(&mut second.contribution, oldest.contribution);
         second.contribution.merge(newer);
         second.first_sequence = oldest.first_sequence;
-        bound_stall_summaries(&mut second.contribution.stall_summaries, MAX_STALL_ENTRIES);
+        bound_stalls(self.is_recorded, &mut second.contribution);
     }
 
     fn bound_waiting(&mut self) {
         self.num_dropped_steps +=
             bound_steps(&mut self.waiting.statistics.steps, MAX_WAITING_STEPS);
-        bound_stall_summaries(&mut self.waiting.stall_summaries, MAX_STALL_ENTRIES);
+        bound_stalls(self.is_recorded, &mut self.waiting);
+    }
+}
+
+fn bound_stalls(is_recorded: bool, contribution: &mut Contribution) {
+    if !is_recorded {
+        bound_stall_summaries(&mut contribution.stall_summaries, MAX_STALL_ENTRIES);
     }
 }

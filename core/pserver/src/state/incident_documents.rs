@@ -1,6 +1,6 @@
 //! The documents of the collection `incidents`.
 
-use callgrove_incidents::{IncidentDocument, RankProgress};
+use callgrove_incidents::{DueIncidents, IncidentDocument, RankProgress};
 
 use super::{ServerState, lock};
 
@@ -8,10 +8,11 @@ impl ServerState {
     /// Returns the incidents that are complete, and those that changed since they were reported, except those that
     /// [`ServerState::confirm_incidents`] recorded as stored. Save the state first, so that their identifiers survive a
     /// restart. With `is_last`, incidents wait for no rank.
-    pub fn incidents(&self, now_ms: u64, is_last: bool) -> Vec<IncidentDocument> {
+    pub fn incidents(&self, now_ms: u64, is_last: bool) -> DueIncidents {
         let mut progress = RankProgress {
             is_last,
             now_ms,
+            recorded: self.judged_programs(),
             ..RankProgress::default()
         };
         for partial_state in &self.partial_states {
@@ -27,12 +28,6 @@ impl ServerState {
         for (rank, last_step) in &mut progress.live {
             *last_step = global.total.ranks.get(rank).map(|totals| totals.last_step);
         }
-        // In a recorded run, the models are ahead of the reports until everything is judged.
-        let last_reported = |rank| global.total.ranks.get(rank).map(|totals| totals.last_step);
-        let unreported = global.ended.iter();
-        let unreported =
-            unreported.filter(|rank| last_reported(rank) < global.learnt.get(rank).copied());
-        progress.unjudged = unreported.map(|&(program, _)| program).collect();
         let functions = self.function_table();
         global.incidents.due(&progress, &*functions)
     }

@@ -181,12 +181,15 @@ impl ServerState {
         }
         let has_steps = !contribution.statistics.steps.is_empty();
         let partial_state = self.partial_state(&request.instance);
-        let included_in =
-            lock(partial_state).add(&request.instance, request.part, contribution, now_ms)?;
+        let (included_in, is_full) = {
+            let mut held = lock(partial_state);
+            let added = held.add(&request.instance, request.part, contribution, now_ms)?;
+            (added, held.is_full())
+        };
         if has_steps {
             self.exchanges.note_report(now_ms);
         }
-        if self.options.fold_on_sync {
+        if self.options.fold_on_sync || is_full {
             self.fold();
         }
         let published = self.published();

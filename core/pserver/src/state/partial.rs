@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_incidents::bound_stall_summaries;
+use callgrove_incidents::StallSummary;
 
 use crate::contribution::Contribution;
 use crate::error::PserverError;
@@ -11,7 +11,7 @@ use crate::statistics::{RankKey, bound_steps};
 
 /// Maximum number of steps that wait for the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;
-/// Maximum number of stalls and messages that wait for the next fold.
+/// Number of stalls and messages at which the next fold does not wait.
 const MAX_WAITING_STALL_ENTRIES: usize = 1 << 17;
 
 /// A partial state behind a lock of its own.
@@ -76,19 +76,19 @@ impl Registration {
 
 impl PartialState {
     /// Adds a part of a contribution unless the contribution was added before; it is merged with its last part. Returns
-    /// the version that will include it.
+    /// the version that will include it, or `None` if parts are missing.
     pub(super) fn add(
         &mut self,
         instance: &str,
         number: PartNumber,
         part: Contribution,
         now_ms: u64,
-    ) -> Result<u64, PserverError> {
+    ) -> Result<Option<u64>, PserverError> {
         let version = self.version;
         let registration = self.registered(instance)?;
         registration.last_seen_ms = now_ms;
         if number.sequence <= registration.last_sequence {
-            return Ok(registration.last_included_in);
+            return Ok(Some(registration.last_included_in));
         }
         for (program, rank) in part.rank_keys() {
             if !registration.ranks.contains(&(program, rank)) {
@@ -105,15 +105,20 @@ impl PartialState {
             });
         }
         if number.num_left > 0 {
-            return Ok(version + 1);
+            return Ok(None);
         }
         registration.last_sequence = number.sequence;
         registration.last_included_in = version + 1;
         let complete = std::mem::take(&mut registration.incomplete);
         self.partial.merge(complete.content);
         bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
-        bound_stall_summaries(&mut self.partial.stall_summaries, MAX_WAITING_STALL_ENTRIES);
-        Ok(version + 1)
+        Ok(Some(version + 1))
+    }
+
+    /// Returns whether it is to be folded at once.
+    pub(super) fn is_full(&self) -> bool {
+        let summaries = self.partial.stall_summaries.values();
+        summaries.map(StallSummary::weight).sum::<usize>() >= MAX_WAITING_STALL_ENTRIES
     }
 
     /// Records a heartbeat.
@@ -160,10 +165,11 @@ impl PartialState {
         self.version = version;
     }
 
-    /// Restores the last sequence number of an instance of an earlier epoch.
-    pub(super) fn restore(&mut self, instance: String, last_sequence: u64) {
+    /// Restores the last sequence number of an instance of an earlier epoch, which is included in `version`.
+    pub(super) fn restore(&mut self, instance: String, last_sequence: u64, version: u64) {
         let registration = Registration {
             last_sequence,
+            last_included_in: version,
             ..Registration::default()
         };
         self.registrations.insert(instance, registration);

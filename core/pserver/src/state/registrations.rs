@@ -1,6 +1,6 @@
 //! Registrations of instances and their ranks: leases, claims, sign-offs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -33,6 +33,7 @@ impl ServerState {
         lock(&self.run)
             .join(&hello.run)
             .map_err(PserverError::OtherRun)?;
+        self.announce(hello);
         let ranks: BTreeSet<RankKey> = hello
             .ranks
             .iter()
@@ -61,19 +62,11 @@ impl ServerState {
     }
 
     /// Returns the progress of a program's ranks: those that an instance reads or has read, also before a restart, and
-    /// all below `num_ranks`.
-    pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
-        let num_ranks = num_ranks.min(MAX_ANNOUNCED_RANKS);
-        if num_ranks > 0 {
-            let mut announced = lock(&self.announced_ranks);
-            let announced = announced.entry(program).or_default();
-            if num_ranks > *announced {
-                *announced = num_ranks;
-                self.has_unsaved_ranks.store(true, Ordering::Release);
-            }
-        }
+    /// all that a recorded run announces.
+    pub fn progress(&self, program: ProgramId, now_ms: u64) -> RunProgress {
+        let num_ranks = lock(&self.announced_ranks).get(&program).copied();
         let mut live = BTreeSet::new();
-        let mut known: BTreeSet<RankId> = (0..num_ranks).map(RankId).collect();
+        let mut known: BTreeSet<RankId> = (0..num_ranks.unwrap_or(0)).map(RankId).collect();
         for (&(of, rank), holder) in &*lock(&self.claims) {
             if of == program {
                 known.insert(rank);
@@ -178,9 +171,44 @@ impl ServerState {
         Ok(())
     }
 
-    /// Returns whether the run is a recorded one, as far as its instances have said before they judge.
+    /// Keeps the number of ranks that a recorded run announces.
+    fn announce(&self, hello: &Hello) {
+        let Some(num_ranks) = hello.recorded_ranks else {
+            return;
+        };
+        let num_ranks = num_ranks.min(MAX_ANNOUNCED_RANKS);
+        let mut announced = lock(&self.announced_ranks);
+        let before = announced.get(&hello.program).copied();
+        if before < Some(num_ranks) {
+            announced.insert(hello.program, num_ranks);
+            self.has_unsaved_ranks.store(true, Ordering::Release);
+        }
+    }
+
+    /// Returns whether the run is a recorded one.
     pub fn is_recorded(&self) -> bool {
         !lock(&self.announced_ranks).is_empty()
+    }
+
+    /// Returns the recorded programs, each with whether all its ranks are judged by the complete models: those that it
+    /// announces, and those that an instance reads or has read.
+    pub(super) fn judged_programs(&self) -> BTreeMap<ProgramId, bool> {
+        let announced = lock(&self.announced_ranks).clone();
+        let mut ranks = self.registered_ranks();
+        let announced_ranks = announced.iter();
+        ranks.extend(
+            announced_ranks
+                .flat_map(|(&program, &num)| (0..num).map(move |it| (program, RankId(it)))),
+        );
+        let mut global = lock(&self.global);
+        self.fold_into(&mut global);
+        ranks.extend(global.learnt.keys());
+        let unjudged = ranks.iter().filter(|it| !global.judged_in.contains_key(it));
+        let unjudged: BTreeSet<ProgramId> = unjudged.map(|it| it.0).collect();
+        let programs = announced.into_keys();
+        programs
+            .map(|program| (program, !unjudged.contains(&program)))
+            .collect()
     }
 
     /// Returns whether the state should be saved soon because claimed ranks changed: a restarted server waits for the
@@ -189,9 +217,13 @@ impl ServerState {
         self.has_unsaved_ranks.load(Ordering::Acquire)
     }
 
-    /// Returns the ranks that instances have, or had before a restart.
+    /// Returns the ranks that instances have, or had before a restart, to be saved.
     pub(super) fn ranks_to_save(&self) -> BTreeSet<RankKey> {
         self.has_unsaved_ranks.store(false, Ordering::Release);
+        self.registered_ranks()
+    }
+
+    fn registered_ranks(&self) -> BTreeSet<RankKey> {
         let claims = lock(&self.claims);
         let former_ranks = lock(&self.former_ranks);
         claims.keys().chain(&*former_ranks).copied().collect()

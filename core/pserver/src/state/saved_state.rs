@@ -21,7 +21,7 @@ use crate::trend::TrendBook;
 /// Name of the file format.
 const FORMAT: &str = "callgrove parameter server";
 /// Version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,6 @@ struct File {
     format: String,
     version: u32,
     model_version: u64,
-    /// Missing in files of earlier releases.
-    #[serde(default)]
     run: RunIdentity,
     functions: Vec<(FuncId, ProgramId, String)>,
     models: Vec<(FuncId, FuncModel)>,
@@ -48,27 +46,17 @@ struct File {
     metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
     #[serde(with = "pairs")]
     sequences: BTreeMap<String, u64>,
-    /// Missing in files of earlier releases.
-    #[serde(default)]
     incidents: IncidentBook,
-    /// Missing in files of earlier releases.
-    #[serde(default)]
     trends: TrendBook,
-    /// Missing in files of earlier releases.
-    #[serde(default, with = "pairs")]
+    #[serde(with = "pairs")]
     learnt: BTreeMap<RankKey, StepId>,
-    /// Missing in files of earlier releases, as are the next two.
-    #[serde(default)]
     learnt_in: BTreeMap<ProgramId, u64>,
-    #[serde(default)]
     ended: BTreeSet<RankKey>,
-    #[serde(default, with = "pairs")]
+    #[serde(with = "pairs")]
     judged_in: BTreeMap<RankKey, u64>,
-    /// The ranks claimed by instances. Missing in files of earlier releases.
-    #[serde(default)]
+    /// The ranks claimed by instances.
     registered: BTreeSet<RankKey>,
-    /// The numbers of ranks that recorded runs announce. Missing in files of earlier releases.
-    #[serde(default)]
+    /// The numbers of ranks that recorded runs announce.
     announced: BTreeMap<ProgramId, u32>,
 }
 
@@ -145,19 +133,23 @@ impl ServerState {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = counters;
         for (instance, &sequence) in &file.sequences {
-            lock(state.partial_state(instance)).restore(instance.clone(), sequence);
+            let mut partial_state = lock(state.partial_state(instance));
+            partial_state.restore(instance.clone(), sequence, file.model_version);
         }
         for partial_state in &state.partial_states {
             lock(partial_state).start_at(file.model_version);
         }
         state.confirm_saved(file.model_version);
+        let mut trends = file.trends;
+        // The database may lack those of the last steps.
+        trends.invalidate();
         let global = GlobalState {
             version: file.model_version,
             total: file.statistics,
             sequences: file.sequences,
             metric_ids: file.metric_ids,
             incidents: file.incidents,
-            trends: file.trends,
+            trends,
             learnt: file.learnt,
             learnt_in: file.learnt_in,
             ended: file.ended,

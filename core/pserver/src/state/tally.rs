@@ -119,6 +119,7 @@ mod tests {
             program: ProgramId(3),
             ranks: vec![RankId(0), RankId(1)],
             run: RunIdentity::default(),
+            recorded_ranks: None,
         };
         let registered = state.register(&hello, 0);
         assert!(registered.is_ok(), "{registered:?}");
@@ -128,8 +129,14 @@ mod tests {
         };
         assert_eq!(counts(&state), (2, 0));
         assert_eq!(state.tally(0).num_instances, 1);
-        state.progress(ProgramId(3), 16, 0);
-        state.progress(ProgramId(3), 0, 0);
+        for recorded_ranks in [Some(16), Some(0), None] {
+            let announced = Hello {
+                recorded_ranks,
+                ..hello.clone()
+            };
+            let registered = state.register(&announced, 0);
+            assert!(registered.is_ok(), "{registered:?}");
+        }
         assert_eq!(counts(&state), (16, 0));
         state.goodbye("an instance");
         assert_eq!(counts(&state), (16, 0));

@@ -10,7 +10,7 @@ use callgrove_model::{
 use callgrove_trends::{LaneWindows, OwnTimeWindows, TimeWindow, TrendLane, Trends};
 use serde::{Deserialize, Serialize};
 
-use super::document::{FoundTrends, TrendDocument};
+use super::document::{DueTrends, FoundTrends, TrendDocument};
 use crate::functions::FunctionTable;
 use crate::record::TrendRecord;
 
@@ -112,13 +112,27 @@ impl TrendBook {
     }
 
     /// Returns the documents of trends that are new or differ from those in the database; a trend that is not found any
-    /// more is included once.
-    pub(crate) fn due(&mut self, functions: &FunctionTable) -> Vec<TrendDocument> {
-        let mut due = Vec::new();
+    /// more is included once. Those of a `recorded` program are returned only once its ranks are judged, and then all.
+    pub(crate) fn due(
+        &mut self,
+        recorded: &BTreeMap<ProgramId, bool>,
+        functions: &FunctionTable,
+    ) -> DueTrends {
+        let mut due = DueTrends::default();
         for (&program, times) in &mut self.programs {
-            if std::mem::take(&mut times.is_new) {
-                due.extend(times.due(program, functions));
+            let is_judged = recorded.get(&program);
+            if is_judged == Some(&false) || !std::mem::take(&mut times.is_new) {
+                continue;
             }
+            if is_judged.is_some() {
+                times.stored.clear();
+            }
+            let documents = times.due(program, functions);
+            if is_judged.is_some() {
+                let ids = documents.iter().map(|it| it.record.trend_id.clone());
+                due.final_ids.insert(program, ids.collect());
+            }
+            due.documents.extend(documents);
         }
         due
     }
@@ -274,7 +288,7 @@ mod tests {
     }
 
     fn due(book: &mut TrendBook) -> Vec<TrendRecord> {
-        let documents = book.due(&functions());
+        let documents = book.due(&BTreeMap::new(), &functions()).documents;
         book.confirm(&documents);
         documents.into_iter().map(|it| it.record).collect()
     }

@@ -16,6 +16,16 @@ pub struct TrendDocument {
     pub record: TrendRecord,
 }
 
+/// The documents that are due.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DueTrends {
+    /// Those that the database lacks.
+    pub documents: Vec<TrendDocument>,
+    /// The identifiers of all trends of a recorded program whose ranks are judged. The database may have others, of
+    /// fewer steps: they are to be removed.
+    pub final_ids: BTreeMap<ProgramId, BTreeSet<String>>,
+}
+
 /// The context in which trends were found: program, last step and lanes.
 pub(super) struct FoundTrends<'a> {
     pub(super) program: ProgramId,

@@ -13,4 +13,4 @@ mod book;
 mod document;
 
 pub(crate) use book::TrendBook;
-pub use document::TrendDocument;
+pub use document::{DueTrends, TrendDocument};

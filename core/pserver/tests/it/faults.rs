@@ -105,12 +105,8 @@ impl Transport for Unreliable {
         self.call(|server| server.sync(request, 0))
     }
 
-    fn progress(
-        &mut self,
-        program: ProgramId,
-        num_ranks: u32,
-    ) -> Result<RunProgress, PserverError> {
-        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
+    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError> {
+        self.call(|server| Ok(server.progress(program, 0)))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
@@ -509,6 +505,7 @@ fn names_and_ranks_beyond_the_limits_are_refused() {
         program: PROGRAM,
         ranks: (1..100_000).map(callgrove_model::RankId).collect(),
         run: RunIdentity::default(),
+        recorded_ranks: None,
     };
     let refused = state.register(&everything, 0);
     assert!(matches!(refused, Err(PserverError::Limit { .. })));

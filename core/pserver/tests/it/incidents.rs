@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use callgrove_incidents::{MessageEntry, StallEntry, StallSummary};
 use callgrove_pserver::{
-    FunctionRequest, Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport,
-    TreePValues,
+    FinalAnomalies, FunctionRequest, Hello, ModelExchange, Retention, ServerState, StateOptions,
+    StepReport, TreePValues,
 };
 
 const PROGRAM: ProgramId = ProgramId(0);
@@ -122,10 +122,10 @@ fn options(epoch: u64) -> StateOptions {
 
 impl TestRun {
     fn new(num_ranks: u32) -> Self {
-        Self::on(Arc::new(ServerState::new(options(1))), num_ranks)
+        Self::on(Arc::new(ServerState::new(options(1))), num_ranks, None)
     }
 
-    fn on(state: Arc<ServerState>, num_ranks: u32) -> Self {
+    fn on(state: Arc<ServerState>, num_ranks: u32, recorded_ranks: Option<u32>) -> Self {
         let mut sessions: Vec<Box<dyn ModelExchange>> = Vec::new();
         let process = json!({"host": "vm", "pid": 4900, "start": 1_793_787_072_034_000_000_i64});
         let program = json!({"executables": [], "command_lines": ["lmp"], "ranks": {"0": process}});
@@ -137,6 +137,7 @@ impl TestRun {
                 program: PROGRAM,
                 ranks: vec![RankId(rank)],
                 run: serde_json::from_value(run.clone()).expect("an identity"),
+                recorded_ranks,
             };
             session.register(&hello).expect("ranks differ");
             for (fid, name) in (0..).zip(["MPI_Wait()", "MPI_Allreduce()", "work"]) {
@@ -171,7 +172,7 @@ impl TestRun {
 
     /// Stores the documents that are due in a database; returns their number.
     fn save(&self, database: &mut BTreeMap<ExecLabel, Value>) -> usize {
-        let documents = self.state.incidents(now_ms(), false);
+        let documents = self.state.incidents(now_ms(), false).documents;
         for document in &documents {
             database.insert(document.id, json!(document.record));
         }
@@ -288,7 +289,7 @@ fn a_report_that_comes_late_changes_the_document_under_its_name() {
     let late = chain().pop().expect("three");
     assert_eq!(run.save(&mut database), 0);
     // Rank 2 is silent past the timeout.
-    let waited = run.state.incidents(now_ms() + 60_000, false);
+    let waited = run.state.incidents(now_ms() + 60_000, false).documents;
     assert_eq!(waited.len(), 1);
     for (rank, step) in [(0, 5), (1, 5), (2, 3)] {
         run.report(rank, step, StallSummary::default());
@@ -302,6 +303,46 @@ fn a_report_that_comes_late_changes_the_document_under_its_name() {
     // A repeated report counts once.
     run.report(late.0, 4, late.1);
     assert_eq!(run.save(&mut database), 0);
+}
+
+#[test]
+fn incidents_of_a_recorded_run_come_from_the_reports_of_all_its_ranks() {
+    let conclude = |run: &mut TestRun, rank: u32| {
+        let session = &mut run.sessions[rank as usize];
+        session.conclude(vec![(RankId(rank), FinalAnomalies::default())]);
+        let concluded = session.sync_and_report(Vec::new(), &[]);
+        concluded.expect("nothing is refused");
+    };
+    let server = |epoch| Arc::new(ServerState::new(options(epoch)));
+    let mut run = TestRun::on(server(1), 3, Some(3));
+    for (rank, summary) in late_sender() {
+        run.report(rank, 4, summary);
+        conclude(&mut run, rank);
+    }
+    let due = run.state.incidents(now_ms() + 60_000, false);
+    assert_eq!(due.documents, [], "a rank is not judged");
+    let saved = run.state.save().expect("finite").json;
+    let partial = run.state.incidents(now_ms(), true);
+    assert_eq!(partial.documents.len(), 1, "the server ends");
+
+    // The successor has the rest: a stall that comes before the others.
+    let restored = ServerState::restored(options(2), &saved).expect("just saved");
+    let mut run = TestRun::on(Arc::new(restored), 3, Some(3));
+    let mut late = chain().pop().expect("three");
+    late.1.stalls[0].from_us = 800;
+    late.1.stalls[0].entry_us = 800;
+    run.report(late.0, 4, late.1);
+    assert_eq!(run.state.incidents(now_ms(), false).documents, []);
+    conclude(&mut run, 2);
+    let due = run.state.incidents(now_ms(), false);
+    let ids: Vec<ExecLabel> = due.documents.iter().map(|it| it.id).collect();
+    assert_eq!(ids, [label(2, 3, 99)], "the first of all members");
+    assert_ne!(ids[0], partial.documents[0].id);
+    let final_ids = due.final_ids[&PROGRAM].iter().copied();
+    assert_eq!(final_ids.collect::<Vec<_>>(), ids, "others are removed");
+    run.state.confirm_incidents(&due.documents);
+    let due = run.state.incidents(now_ms(), true);
+    assert!(due.documents.is_empty() && due.final_ids.is_empty());
 }
 
 #[test]
@@ -327,7 +368,7 @@ fn two_incidents_that_turn_out_to_be_one_are_joined() {
     {
         run.report(rank, 4, summary);
     }
-    let due = run.state.incidents(now_ms() + 60_000, true);
+    let due = run.state.incidents(now_ms() + 60_000, true).documents;
     assert_eq!(due.len(), 2);
     for (rank, summary) in pair([4, 4], (5_000, 18_000)).into_iter().take(1) {
         run.report(rank, 4, summary);
@@ -364,7 +405,7 @@ fn a_restarted_server_goes_on_with_the_same_names() {
     let saved = run.state.save().expect("finite numbers");
     let before = database.clone();
     let state = ServerState::restored(options(2), &saved.json);
-    let mut again = TestRun::on(Arc::new(state.expect("what was saved")), 3);
+    let mut again = TestRun::on(Arc::new(state.expect("what was saved")), 3, None);
     assert_eq!(
         again.save(&mut database),
         1,
@@ -558,7 +599,7 @@ fn any_times_and_labels_do_no_harm() {
         summary.host = format!("n{}", rank % 2);
         run.report(rank, 4, summary);
     }
-    let documents = run.state.incidents(now_ms(), true);
+    let documents = run.state.incidents(now_ms(), true).documents;
     for document in &documents {
         assert!(document.record.num_ranks >= 2);
     }

@@ -130,6 +130,7 @@ fn the_documents_have_the_fields_of_the_schemas() {
         ranks: vec![RankId(0)],
         instance: String::from("second program"),
         run: RunIdentity::default(),
+        recorded_ranks: None,
     };
     session.register(&hello(0)).expect("the rank is free");
     let fids = session
@@ -271,7 +272,7 @@ fn final_anomalies_replace_those_reported_before() {
         .sync_and_report(Vec::new(), &reported)
         .expect("taken");
     state.take_packet(1);
-    let learnt_in = session.progress(0).expect("up").expect("up").learnt_in;
+    let learnt_in = session.progress().expect("up").expect("up").learnt_in;
     let kept = Metrics::of_step(
         StepId(2),
         &report(0, 2, fid, &[3000]).functions[0].anomalies,

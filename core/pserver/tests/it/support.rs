@@ -23,6 +23,7 @@ pub(crate) fn hello(rank: u32) -> Hello {
         program: PROGRAM,
         ranks: vec![RankId(rank)],
         run: run(rank, 4900),
+        recorded_ranks: None,
     }
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
         program: PROGRAM,
         ranks: Vec::new(),
         run: RunIdentity::default(),
+        recorded_ranks: None,
     };
     session.register(&newcomer).expect("no rank is claimed");
     let fids = session

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgrove_model::RunIdentity;
 use callgrove_provdb::columns::{COLUMNS, ColumnKind, ColumnValue, Columns, with_id};
+use callgrove_provdb::crash_point::before_commit;
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, ProvDbError, Query, RUN_STATE, ReadBounds, ReadLimits,
     SqlTable, Store,
@@ -78,6 +79,7 @@ impl PostgresStore {
     }
 
     fn writable(&self) -> Result<MutexGuard<'_, PostgresConnection>, ProvDbError> {
+        before_commit();
         match self.mode {
             AccessMode::ReadWrite => Ok(self.connection()),
             AccessMode::ReadOnly => Err(ProvDbError::ReadOnly(self.place.clone())),

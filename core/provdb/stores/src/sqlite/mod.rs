@@ -162,8 +162,12 @@ impl Store for SqliteStore {
         rank: u32,
         keys: &[String],
     ) -> Result<(), ProvDbError> {
-        let index = rank % self.num_shards;
-        self.shard(index)?.remove(collection, keys)
+        let file = if collection.is_global() {
+            self.global()?
+        } else {
+            self.shard(rank % self.num_shards)?
+        };
+        file.remove(collection, keys)
     }
 
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::columns::{ColumnValue, Columns, names_with_key_and_doc};
+use callgrove_provdb::crash_point::before_commit;
 use callgrove_provdb::{Collection, Document, ProvDbError};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{
@@ -56,6 +57,7 @@ impl ShardFile {
                     // Every commit waits for the disk.
                     let transaction = shard.transaction()?;
                     schema::create_tables(&transaction, false)?;
+                    before_commit();
                     transaction.commit()
                 };
                 create(&mut shard).map_err(at(&path))?;
@@ -66,6 +68,7 @@ impl ShardFile {
         }
         // Includes tables that an earlier release did not have.
         schema::create_tables(&transaction, true).map_err(&fail)?;
+        before_commit();
         transaction.commit().map_err(&fail)?;
         Ok((
             Self {
@@ -114,6 +117,7 @@ impl ShardFile {
                     statement.execute(params_from_iter(values))?;
                 }
             }
+            before_commit();
             transaction.commit()
         };
         write(&mut self.connection).map_err(at(&self.path))
@@ -135,6 +139,7 @@ impl ShardFile {
                 );
                 transaction.execute(&sql, (rank, step, program))?;
             }
+            before_commit();
             transaction.commit()
         };
         forget(&mut self.connection).map_err(at(&self.path))
@@ -153,6 +158,7 @@ impl ShardFile {
             for key in keys {
                 transaction.execute(&sql, [key])?;
             }
+            before_commit();
             transaction.commit()
         };
         remove(&mut self.connection).map_err(at(&self.path))
@@ -171,6 +177,7 @@ impl ShardFile {
 
     /// Stores opaque bytes under a name.
     pub(super) fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        before_commit();
         replace_state(&self.connection, name, bytes).map_err(at(&self.path))
     }
 
@@ -195,6 +202,7 @@ impl ShardFile {
         let (answer, bytes) = change(stored.as_deref())?;
         if let Some(bytes) = bytes {
             replace_state(&transaction, name, &bytes).map_err(&fail)?;
+            before_commit();
             transaction.commit().map_err(&fail)?;
         }
         Ok(answer)

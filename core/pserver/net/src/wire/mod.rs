@@ -32,6 +32,7 @@ pub(crate) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
         program: hello.program.0,
         ranks: hello.ranks.iter().map(|rank| rank.0).collect(),
         run_json: serde_json::to_string(&hello.run).map_err(|error| damaged(&error))?,
+        recorded_ranks: hello.recorded_ranks,
     })
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn hello_from_wire(hello: proto::RegisterRequest) -> Result<Hello> {
         program: ProgramId(hello.program),
         ranks: hello.ranks.into_iter().map(RankId).collect(),
         run,
+        recorded_ranks: hello.recorded_ranks,
     })
 }
 
