@@ -5,6 +5,7 @@ use std::path::Path;
 
 use callgrove_provdb::Collection;
 use callgrove_tau::TauStep;
+use callgrove_tests::process::Process;
 
 use crate::support::*;
 
@@ -25,6 +26,36 @@ fn processes_may_start_in_any_order() {
     instance.finish().unwrap();
     provdb.terminate().unwrap();
     assert!(!documents(&store, Collection::Anomalies).is_empty());
+}
+
+#[test]
+fn the_first_processes_of_an_account_may_start_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, config) = (path_in(&folder, "served"), path_in(&folder, "config"));
+    let free_address = || {
+        TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+    };
+    let [at_provdb, at_pserver] = [free_address(), free_address()].map(|it| it.to_string());
+    let [provdb_url, url] = [&at_provdb, &at_pserver].map(|it| format!("http://{it}"));
+    // The account has no token yet: the first server makes it.
+    let start = |args: &[&str]| {
+        let mut command = command(args);
+        command
+            .env_remove("CALLGROVE_TOKEN")
+            .env("XDG_CONFIG_HOME", &config);
+        Process::start(&mut command).unwrap()
+    };
+    let instance = start(&["ad", &example(), "--provdb", &provdb_url, "--pserver", &url]);
+    instance.line_with("waiting for it").unwrap();
+    let provdb = start(&["provdb", &store, "--listen", &at_provdb]);
+    let pserver = start(&["pserver", "--provdb", &provdb_url, "--listen", &at_pserver]);
+    instance.finish().unwrap();
+    pserver.terminate().unwrap();
+    provdb.terminate().unwrap();
+    assert!(!documents(&store, Collection::FuncStats).is_empty());
 }
 
 #[test]

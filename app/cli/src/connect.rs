@@ -17,7 +17,9 @@ pub(crate) fn credential(args: &ConnectArgs) -> Result<Option<Credential>> {
     }
     let credential = match Token::find(args.token_file.as_deref())? {
         Some(token) => token.stated(),
-        None => user_token::find()?.map_or(Credential::of_user(None), |it| it.of_user()),
+        None => {
+            user_token::find()?.map_or(Credential::awaited(user_token::secret), |it| it.of_user())
+        }
     };
     Ok(Some(credential.trusting(args.server_uid)))
 }

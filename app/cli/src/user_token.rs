@@ -24,6 +24,12 @@ pub(crate) fn find() -> Result<Option<Token>> {
     }
 }
 
+/// Returns the user's token as text, if it exists and is valid.
+pub(crate) fn secret() -> Option<String> {
+    let token = find().ok().flatten()?;
+    Some(token.secret().to_owned())
+}
+
 /// Returns the user's token, and creates one if necessary.
 ///
 /// # Errors

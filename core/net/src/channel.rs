@@ -50,8 +50,7 @@ impl GrpcTarget<'_> {
     pub fn channel(&self, thread_name: &str) -> Result<(Runtime, GrpcChannel), String> {
         let endpoint = self.endpoint()?;
         let url = endpoint.uri().clone();
-        let token = self.credential.and_then(|it| it.after_check(&url));
-        let bearer = Bearer::new(token)?;
+        let bearer = Bearer::new(self.credential.cloned(), url.clone())?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name(thread_name)
@@ -139,24 +138,43 @@ async fn connect_if_trusted(
 
 /// An interceptor that adds the token to each request.
 #[derive(Clone, Debug)]
-pub struct Bearer(Option<MetadataValue<Ascii>>);
+pub struct Bearer {
+    credential: Option<Credential>,
+    url: Uri,
+    /// `None` while there is no token.
+    header: Option<MetadataValue<Ascii>>,
+}
 
 impl Bearer {
-    fn new(token: Option<&str>) -> Result<Self, String> {
-        let header = token.map(|token| format!("Bearer {token}").parse());
-        let mut header: Option<MetadataValue<Ascii>> = header
-            .transpose()
-            .map_err(|error: InvalidMetadataValue| format!("{error} in the token"))?;
-        if let Some(header) = &mut header {
-            header.set_sensitive(true);
-        }
-        Ok(Self(header))
+    fn new(credential: Option<Credential>, url: Uri) -> Result<Self, String> {
+        let mut bearer = Self {
+            credential,
+            url,
+            header: None,
+        };
+        bearer.find_token()?;
+        Ok(bearer)
+    }
+
+    /// Makes the header, unless there is one or still no token.
+    fn find_token(&mut self) -> Result<(), String> {
+        let credential = self.credential.as_ref().filter(|_| self.header.is_none());
+        let Some(token) = credential.and_then(|it| it.after_check(&self.url)) else {
+            return Ok(());
+        };
+        let header = format!("Bearer {token}").parse();
+        let mut header: MetadataValue<Ascii> =
+            header.map_err(|error: InvalidMetadataValue| format!("{error} in the token"))?;
+        header.set_sensitive(true);
+        self.header = Some(header);
+        Ok(())
     }
 }
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(header) = &self.0 {
+        self.find_token().map_err(Status::unauthenticated)?;
+        if let Some(header) = &self.header {
             let metadata = request.metadata_mut();
             metadata.insert("authorization", header.clone());
         }
@@ -192,7 +210,9 @@ mod tests {
 
     #[test]
     fn a_token_is_not_printed() {
-        let bearer = Bearer::new(Some("secret-of-the-site")).expect("a token");
+        let explicit = Credential::explicit("secret-of-the-site");
+        let url = Uri::from_static("http://node7:5559");
+        let bearer = Bearer::new(Some(explicit), url).expect("a token");
         assert!(!format!("{bearer:?}").contains("secret-of-the-site"));
     }
 }

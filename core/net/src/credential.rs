@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::sync::{Arc, OnceLock};
 
 use tonic::codegen::http::Uri;
 
@@ -13,7 +14,9 @@ const ROOT: u32 = 0;
 /// A token and the rule for which servers it may be sent to.
 #[derive(Clone)]
 pub struct Credential {
-    token: Option<String>,
+    token: Arc<OnceLock<String>>,
+    /// Looks for the token while there is none.
+    find: Option<fn() -> Option<String>>,
     is_explicit: bool,
     /// Another user of this machine whose servers are trusted.
     server_user: Option<u32>,
@@ -24,7 +27,8 @@ impl Credential {
     /// another user of this machine is refused, because it could have taken the port before the right server started.
     pub fn explicit(token: impl Into<String>) -> Self {
         Self {
-            token: Some(token.into()),
+            token: Arc::new(OnceLock::from(token.into())),
+            find: None,
             is_explicit: true,
             server_user: None,
         }
@@ -34,10 +38,30 @@ impl Credential {
     /// of the same user. A server of another user of this machine is refused with and without a token.
     pub fn of_user(token: Option<String>) -> Self {
         Self {
-            token,
+            token: Arc::new(token.map_or_else(OnceLock::new, OnceLock::from)),
+            find: None,
             is_explicit: false,
             server_user: None,
         }
+    }
+
+    /// Returns the token in the user's own folder, as [`Credential::of_user`], if the first server of the account has yet
+    /// to make it: each request calls `find` until there is one.
+    pub fn awaited(find: fn() -> Option<String>) -> Self {
+        Self {
+            find: Some(find),
+            ..Self::of_user(None)
+        }
+    }
+
+    fn token(&self) -> Option<&str> {
+        if self.token.get().is_none()
+            && let Some(token) = self.find.and_then(|find| find())
+        {
+            // Another thread may have found it first.
+            self.token.get_or_init(|| token);
+        }
+        self.token.get().map(String::as_str)
     }
 
     /// Also trusts the servers of another user of this machine.
@@ -63,7 +87,7 @@ impl Credential {
         } else {
             self.owner_of_any(&addresses(url))?
         };
-        Ok(self.token.as_deref().filter(|_| match owner {
+        Ok(self.token().filter(|_| match owner {
             ListenerOwner::Trusted | ListenerOwner::Unknown => true,
             ListenerOwner::OtherMachine => self.is_explicit,
             ListenerOwner::Absent => false,
@@ -74,7 +98,7 @@ impl Credential {
     /// later.
     pub(crate) fn after_check(&self, url: &Uri) -> Option<&str> {
         let is_sent = self.is_explicit || is_encrypted(url) || is_loopback(url);
-        self.token.as_deref().filter(|_| is_sent)
+        self.token().filter(|_| is_sent)
     }
 
     /// Returns the owner of the server at the other end of a connection.
@@ -154,10 +178,10 @@ impl fmt::Debug for Credential {
     /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credential")
-            .field("has_token", &self.token.is_some())
+            .field("has_token", &self.token.get().is_some())
             .field("is_explicit", &self.is_explicit)
             .field("server_user", &self.server_user)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -235,6 +259,17 @@ mod tests {
         drop(listener);
         let server = url(&format!("http://127.0.0.1:{port}"));
         assert_eq!(own.for_server(&server), Ok(None));
+    }
+
+    #[test]
+    fn a_token_that_is_made_later_is_found() {
+        static MADE: OnceLock<String> = OnceLock::new();
+        let own = Credential::awaited(|| MADE.get().cloned());
+        let server = url("https://node7:5559");
+        assert_eq!(own.for_server(&server), Ok(None));
+        MADE.set("secret-of-the-user".to_owned()).expect("once");
+        assert_eq!(own.for_server(&server), Ok(Some("secret-of-the-user")));
+        assert_eq!(own.after_check(&server), Some("secret-of-the-user"));
     }
 
     #[test]
