@@ -30,7 +30,7 @@ fn write_stalling_run(folder: &Path) {
             let start_us = RUN_START_US + 1_000_000 * number + 20_000 * call;
             let is_stalled = call == 20 && number % 3 == 2;
             let wait_us = 50 + numbers.below(20) as u64 + if is_stalled { 15_000 } else { 0 };
-            // So many messages in a stall that the reports of two ranks are sent in parts.
+            // Enough messages in a stall for the reports of two ranks to be sent in parts.
             for number in 0..if is_stalled { NUM_MESSAGES } else { 0 } {
                 let source = (rank + 1) % NUM_RANKS;
                 let time_us = start_us + 1_000 + 5 * number;

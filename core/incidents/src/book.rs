@@ -229,7 +229,8 @@ impl OpenSteps {
         if is_final {
             let joined = self.joined(program, functions);
             self.ids = joined.iter().map(|it| it.id).collect();
-            self.num_reported = (self.ids.len() + self.closed_ids.len()) as u64;
+            let num_reported = self.ids.len() + self.closed_ids.len();
+            self.num_reported = u64::try_from(num_reported).unwrap_or(u64::MAX);
             self.due_at = Some(self.revision);
             due.extend(joined);
         }

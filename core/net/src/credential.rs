@@ -15,7 +15,7 @@ const ROOT: u32 = 0;
 #[derive(Clone)]
 pub struct Credential {
     token: Arc<OnceLock<String>>,
-    /// Looks for the token while there is none.
+    /// Looks for a missing token.
     find: Option<fn() -> Option<String>>,
     is_explicit: bool,
     /// Another user of this machine whose servers are trusted.

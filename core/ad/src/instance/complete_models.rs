@@ -1,23 +1,20 @@
 //! The complete models: all ranks of the program contribute to them before any rank is judged by them.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Judge};
 use callgrove_model::FuncId;
 
-use super::{Instance, Status};
+use super::Instance;
+use super::status::OnStatus;
 use crate::compiled_model::{CompleteModels, compile_models};
 use crate::error::AdError;
 
 impl Instance {
     /// Reports that this instance has contributed all its times, waits for the other instances, and takes the complete
     /// models. A live instance without a store does not wait.
-    pub(super) fn complete(
-        &mut self,
-        is_live: bool,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
-    ) -> Result<(), AdError> {
+    pub(super) fn complete(&mut self, watch: &mut impl OnStatus) -> Result<(), AdError> {
+        let is_live = self.streams.recorded_ranks().is_none();
         let reporter = &mut self.reporter;
         reporter.exchange.end_ranks(&reporter.hello.ranks);
         reporter.exchange.sync_and_report(Vec::new(), &[])?;

@@ -14,7 +14,9 @@ impl Instance {
     /// when more ranks join. The first steps of all ranks are not awaited, because ranks may wait for one another.
     pub(super) fn register_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
         let recorded_ranks = self.streams.recorded_ranks();
-        if !self.reporter.add_run(inputs, recorded_ranks) {
+        let known_ranks =
+            std::mem::replace(&mut self.reporter.hello.recorded_ranks, recorded_ranks);
+        if !self.reporter.add_run(inputs) && known_ranks == recorded_ranks {
             return Ok(());
         }
         let run = &self.reporter.hello.run;

@@ -39,6 +39,7 @@ use crate::tree_models::TreeModels;
 use deltas::ModelDeltas;
 use recorder::Recorder;
 use reporter::Reporter;
+use status::OnStatus;
 pub use status::Status;
 pub use streams::Stream;
 use streams::Streams;
@@ -128,23 +129,19 @@ impl Instance {
         Ok(self.status)
     }
 
-    fn follow(
-        &mut self,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
-    ) -> Result<(), AdError> {
-        let reopen = self.streams.take_reopen();
-        let is_recorded = reopen.is_some();
-        if let Some(reopen) = reopen {
+    fn follow(&mut self, watch: &mut impl OnStatus) -> Result<(), AdError> {
+        let is_recorded = self.streams.recorded_ranks().is_some();
+        if is_recorded {
             if self.learn_all(watch)?.is_break() {
                 return Ok(());
             }
-            self.complete(false, watch)?;
-            self.start_second_pass(reopen)?;
+            self.complete(watch)?;
+            self.start_second_pass()?;
         }
         let (mut is_stopped, mut asked_to_end) = (false, None);
         while !is_stopped && !self.streams.have_ended() {
             if is_recorded {
-                self.second_pass_round()?;
+                self.second_pass_round(watch)?;
             } else {
                 self.live_round()?;
             }
@@ -166,7 +163,7 @@ impl Instance {
         match is_recorded {
             true if is_stopped => {}
             true => self.conclude(),
-            false => self.complete(true, watch)?,
+            false => self.complete(watch)?,
         }
         Ok(())
     }

@@ -4,19 +4,20 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
+use super::Instance;
 use super::deltas::ModelDeltas;
+use super::status::OnStatus;
 use super::turn::{Positioned, Turn, TurnLimit, TurnSteps, at_work};
-use super::{Instance, Status};
 use crate::compiled_model::RoundModels;
 use crate::error::AdError;
 use crate::rank_detector::RankDetector;
-use crate::stream_reader::{OpenStream, StepInput};
+use crate::stream_reader::StepInput;
 
 impl Instance {
     /// Reads recorded streams for the first time: the models learn, and nothing is judged.
     pub(super) fn learn_all(
         &mut self,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+        watch: &mut impl OnStatus,
     ) -> Result<ControlFlow<()>, AdError> {
         let (mut unsent, mut is_stopped) = (ModelDeltas::default(), false);
         while !is_stopped && !self.streams.have_ended() {
@@ -53,22 +54,20 @@ impl Instance {
     }
 
     /// Reopens the streams for the second pass, which judges them.
-    pub(super) fn start_second_pass(&mut self, reopen: Vec<OpenStream>) -> Result<(), AdError> {
+    pub(super) fn start_second_pass(&mut self) -> Result<(), AdError> {
         let welcome = self.reporter.register()?;
         let final_ranks = welcome.map_or_else(Vec::new, |welcome| welcome.final_ranks);
-        self.streams.reopen(reopen, &self.reporter.hello.ranks)?;
+        self.streams.reopen(&self.reporter.hello.ranks)?;
         for detector in &mut self.detectors {
             *detector = detector.for_second_pass(final_ranks.contains(&detector.rank()));
         }
         Ok(())
     }
 
-    /// Judges the next steps of each recorded stream by the complete models, which must exist. Judges none while too much
-    /// waits for the parameter server.
-    pub(super) fn second_pass_round(&mut self) -> Result<(), AdError> {
-        if self.reporter.is_waiting_for_server()? {
-            self.exchange_models(ModelDeltas::default(), &[])?;
-            return Ok(());
+    /// Judges the next steps of each recorded stream by the complete models, which must exist.
+    pub(super) fn second_pass_round(&mut self, watch: &mut impl OnStatus) -> Result<(), AdError> {
+        if self.reporter.exchange.is_full() {
+            self.reporter.settle(&mut self.status, watch)?;
         }
         if self.reporter.pace.is_due() {
             let reports = self.reporter.take_settled_reports(&self.recorder);

@@ -1,7 +1,6 @@
 //! The exchange with the parameter server: models, statistics of steps, and the state of the run.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{ProgramId, RankId, RunIdentity};
@@ -9,7 +8,7 @@ use callgrove_pserver::{Hello, ModelExchange, PserverError, StepReport, Synced, 
 
 use super::deltas::ModelDeltas;
 use super::recorder::Recorder;
-use super::status::{STATUS_DELAY, Status};
+use super::status::{OnStatus, STATUS_DELAY, Status};
 use super::turn::ExchangePace;
 use crate::error::AdError;
 use crate::functions::InstanceFunctions;
@@ -30,8 +29,6 @@ pub(super) struct Reporter {
     /// Reports that are not sent yet, oldest first, each with the number of documents that were handed to the writer
     /// before it. A report is sent once these documents are stored, so that everything counted can be read.
     reports: VecDeque<(u64, StepReport)>,
-    /// The time since which too much waits for the server.
-    full_since: Option<Instant>,
 }
 
 impl Reporter {
@@ -54,19 +51,12 @@ impl Reporter {
             is_registered: false,
             pace: ExchangePace::default(),
             reports: VecDeque::new(),
-            full_since: None,
         }
     }
 
-    /// Adds the facts of the run that steps carry, and the number of ranks of a recorded run. Returns whether the run is
-    /// to be registered, at first or again.
-    pub(super) fn add_run(
-        &mut self,
-        inputs: &[(usize, StepInput)],
-        recorded_ranks: Option<u32>,
-    ) -> bool {
-        let mut is_news = !self.is_registered || self.hello.recorded_ranks != recorded_ranks;
-        self.hello.recorded_ranks = recorded_ranks;
+    /// Adds the facts of the run that steps carry. Returns whether the run is to be registered, at first or again.
+    pub(super) fn add_run(&mut self, inputs: &[(usize, StepInput)]) -> bool {
+        let mut is_news = !self.is_registered;
         for (_, input) in inputs {
             is_news |= !input.run.is_empty();
             self.hello.run.merge(&input.run);
@@ -116,31 +106,13 @@ impl Reporter {
         settled.map(|(_, report)| report).collect()
     }
 
-    /// Returns whether too much waits for the server, after a pause if it does.
-    ///
-    /// # Errors
-    /// [`AdError::Unsettled`] after a timeout.
-    pub(super) fn is_waiting_for_server(&mut self) -> Result<bool, AdError> {
-        if !self.exchange.is_full() {
-            self.full_since = None;
-            return Ok(false);
-        }
-        let waited = self.full_since.get_or_insert_with(Instant::now).elapsed();
-        if waited > END_TIMEOUT {
-            let cause = self.exchange.unsettled()?.unwrap_or_default();
-            return Err(AdError::Unsettled { cause, waited });
-        }
-        std::thread::sleep(pause(waited));
-        Ok(true)
-    }
-
     /// Waits until all instances have contributed, for all ranks together. Returns the number that identifies the state
     /// of the models.
     pub(super) fn wait_for_others(
         &mut self,
         recorder: &Recorder,
         status: &mut Status,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+        watch: &mut impl OnStatus,
     ) -> Result<u64, AdError> {
         let start = Instant::now();
         let mut last_change = start;
@@ -188,15 +160,24 @@ impl Reporter {
         }
     }
 
-    /// Sends the remaining reports, and waits until the server has saved them, also while it is unavailable for some
-    /// time.
+    /// Sends the remaining reports, and signs off when the server has saved them.
     pub(super) fn leave(
         &mut self,
         status: &mut Status,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+        watch: &mut impl OnStatus,
     ) -> Result<(), AdError> {
         let reports: Vec<StepReport> = self.reports.drain(..).map(|(_, report)| report).collect();
         self.exchange.sync_and_report(Vec::new(), &reports)?;
+        self.settle(status, watch)?;
+        Ok(self.exchange.goodbye()?)
+    }
+
+    /// Waits until the server has saved everything, also while it is unavailable for some time.
+    pub(super) fn settle(
+        &mut self,
+        status: &mut Status,
+        watch: &mut impl OnStatus,
+    ) -> Result<(), AdError> {
         let start = Instant::now();
         while let Some(cause) = self.exchange.unsettled()? {
             let waited = start.elapsed();
@@ -209,7 +190,7 @@ impl Reporter {
             std::thread::sleep(pause(waited));
         }
         status.link_down = None;
-        Ok(self.exchange.goodbye()?)
+        Ok(())
     }
 }
 

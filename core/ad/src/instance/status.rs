@@ -1,5 +1,6 @@
 //! The status of an instance.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use callgrove_model::{RankId, WarningKind, Warnings};
@@ -11,6 +12,10 @@ use crate::tree_models::ModelFit;
 
 /// Time after which the status of a waiting instance says why it waits.
 pub(super) const STATUS_DELAY: Duration = Duration::from_secs(2);
+
+/// A function that gets the status after each round; the instance ends when it breaks.
+pub(super) trait OnStatus: FnMut(&Status) -> ControlFlow<()> {}
+impl<T: FnMut(&Status) -> ControlFlow<()>> OnStatus for T {}
 
 /// The status of an instance. All counts are since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

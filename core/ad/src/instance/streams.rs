@@ -39,11 +39,10 @@ pub(super) struct Streams {
     readers: Vec<StreamReader>,
     /// Signals that one of the readers has a step.
     signal: StepSignal,
-    /// Open the streams for the second pass, if all are recorded.
-    reopen: Option<Vec<OpenStream>>,
-    are_recorded: bool,
-    /// The largest number of ranks that any stream states.
-    num_ranks: u32,
+    /// Open the recorded streams for the second pass.
+    reopen: Vec<OpenStream>,
+    /// The largest number of ranks that any recorded stream states; `None` for live streams.
+    recorded_ranks: Option<u32>,
 }
 
 impl Streams {
@@ -77,24 +76,15 @@ impl Streams {
             pacing,
             readers,
             signal,
-            reopen: are_recorded.then_some(reopen),
-            are_recorded,
-            num_ranks: 0,
+            reopen,
+            recorded_ranks: are_recorded.then_some(0),
         })
     }
 
-    /// Returns the functions that open the streams for the second pass; `None` for live streams.
-    pub(super) fn take_reopen(&mut self) -> Option<Vec<OpenStream>> {
-        self.reopen.take()
-    }
-
     /// Opens the streams for the second pass.
-    pub(super) fn reopen(
-        &mut self,
-        reopen: Vec<OpenStream>,
-        ranks: &[RankId],
-    ) -> Result<(), AdError> {
-        for ((reader, reopen), &rank) in self.readers.iter_mut().zip(reopen).zip(ranks) {
+    pub(super) fn reopen(&mut self, ranks: &[RankId]) -> Result<(), AdError> {
+        let readers = self.readers.iter_mut().zip(self.reopen.drain(..));
+        for ((reader, reopen), &rank) in readers.zip(ranks) {
             let source = reopen()?;
             *reader = StreamReader::new(Reading {
                 open: Box::new(move || Ok(source)),
@@ -115,7 +105,7 @@ impl Streams {
 
     /// Returns the largest number of ranks that any recorded stream states; `None` for live streams.
     pub(super) fn recorded_ranks(&self) -> Option<u32> {
-        self.are_recorded.then_some(self.num_ranks)
+        self.recorded_ranks
     }
 
     /// Returns whether all streams have ended.
@@ -132,7 +122,7 @@ impl Streams {
     ) -> Vec<(T, Turn)> {
         let turns = take_turns(&mut self.readers, detectors, limit, work);
         let num_ranks = turns.iter().map(|(_, turn)| turn.num_ranks).max();
-        self.num_ranks = self.num_ranks.max(num_ranks.unwrap_or_default());
+        self.recorded_ranks = self.recorded_ranks.max(num_ranks);
         turns
     }
 
@@ -143,10 +133,7 @@ impl Streams {
         let mut inputs = Vec::new();
         for (position, poll) in polls.into_iter().enumerate() {
             match poll {
-                Some(StepPoll::Step(input)) => {
-                    self.num_ranks = self.num_ranks.max(input.num_ranks);
-                    inputs.push((position, *input));
-                }
+                Some(StepPoll::Step(input)) => inputs.push((position, *input)),
                 Some(StepPoll::NotReady) | None => {}
                 Some(StepPoll::End(warnings)) => detectors[position].warnings.join(warnings),
             }

@@ -50,17 +50,17 @@ struct IncompleteContribution {
 impl IncompleteContribution {
     /// Adds a part unless it was added before. Returns whether no part is missing before it.
     fn add(&mut self, number: PartNumber, part: Contribution) -> bool {
-        if number.sequence != self.sequence {
+        if number.index == 0 && number.sequence != self.sequence {
             *self = Self {
                 sequence: number.sequence,
-                ..Self::default()
+                num_parts: 1,
+                content: part,
             };
-        }
-        if number.index == self.num_parts {
+        } else if number.sequence == self.sequence && number.index == self.num_parts {
             self.num_parts += 1;
             self.content.merge(part);
         }
-        number.index < self.num_parts
+        number.sequence == self.sequence && number.index < self.num_parts
     }
 }
 
