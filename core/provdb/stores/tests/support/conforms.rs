@@ -217,6 +217,18 @@ fn removes_documents_by_key(open: Open<'_>) {
         let after = Collection::JUDGED.map(|collection| all(&mut *store, collection).len());
         assert_eq!(after, [before[0] - 1, before[1]]);
     }
+    let incident = documents
+        .iter()
+        .find(|it| it.collection == Collection::Incidents)
+        .expect("one of each");
+    let num_incidents = all(&mut *store, Collection::Incidents).len();
+    let keys = [incident.key.clone()];
+    // The rank has no meaning in a global collection.
+    store
+        .remove(Collection::Incidents, 1, &keys)
+        .expect("removed");
+    let after = all(&mut *store, Collection::Incidents).len();
+    assert_eq!(after, num_incidents - 1);
     store.put(&documents).expect("stored again");
 }
 
