@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
+use callgrove_ad::{AdOptions, Instance, Pacing, Stream, WriterGone};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes};
 use callgrove_detect::{CallerKey, FuncModel, Params, ValidParams};
 use callgrove_model::{
@@ -74,6 +74,7 @@ impl PacedSource {
             open: Box::new(move || Ok(Box::new(source))),
             path: format!("stream {rank}"),
             reopen: None,
+            writer_gone: WriterGone::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use callgrove_ad::{OpenStream, Stream};
+use callgrove_ad::{OpenStream, Stream, WriterGone};
 use callgrove_formats::local_registry;
 use callgrove_model::RankId;
 use callgrove_source::{Part, Projection, Ranks};
@@ -32,6 +32,7 @@ pub fn recorded_streams(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
             open: open(),
             path: part.path().display().to_string(),
             reopen: Some(open()),
+            writer_gone: WriterGone::default(),
         }
     });
     Ok(streams.collect())

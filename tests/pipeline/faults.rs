@@ -348,11 +348,42 @@ fn ranks_that_never_come_are_named() {
     copy_ranks(Path::new(&whole), Path::new(&live), &[0, 3]);
     let patient = ["ad", &live, "--follow", "--connect-timeout", "1"];
     let output = command(&patient).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(words.contains("rank 1 of 4"), "{words}");
     // A pattern requests no rank beyond its matches, so none is missing.
     let of_two = format!("{live}/*[03].bp");
     let output = command(&["ad", &of_two, "--follow"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(!words.contains("rank 1 of 4"), "{words}");
+}
+
+#[test]
+fn ranks_that_other_instances_read_are_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| path_in(&folder, name);
+    let (whole, store) = (path("whole"), path("found"));
+    growing(&whole, "bp5", "100").finish().unwrap();
+    let (server, url) = pserver(&store);
+    // Each node has the files of its own ranks only.
+    let nodes = [(path("node-a"), [0, 1]), (path("node-b"), [2, 3])];
+    let instances = nodes.iter().map(|(files, ranks)| {
+        copy_ranks(Path::new(&whole), Path::new(files), ranks);
+        let servers = ["--pserver", &url, "--provdb", &store];
+        start(
+            &[
+                &following(files, &servers)[..],
+                &["--connect-timeout", "3600"],
+            ]
+            .concat(),
+        )
+    });
+    let instances: Vec<_> = instances.collect();
+    for instance in instances {
+        instance.finish().unwrap();
+    }
+    server.terminate().unwrap();
+    let all = lines(&stdout(&["run", &example(), "--format", "json"])).remove(0);
+    check_counts(&store, &store, all["executions"].as_u64());
 }

@@ -10,8 +10,8 @@ pub struct RelayArgs {
     /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1.., required = true)]
     pub sst: Vec<String>,
-    /// Folder of the files, for `callgrove ad --follow`; each has the name of its stream. A folder on a local disk or
-    /// in memory is fastest
+    /// Folder of the files, for `callgrove ad --follow`; each has the name of its stream. It is made for its user
+    /// alone. A folder on a local disk or in memory is fastest
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,
     /// Total size of the files in megabytes above which steps are dropped. Without it, steps are dropped once the disk

@@ -34,7 +34,7 @@ pub(crate) fn open_streams(args: &StreamArgs, stop: &StopSignal) -> Result<Opene
     let mut problems = Problems::default();
     Ok(callgrove_pipeline::open_streams(
         &stream_options(args),
-        &registry(),
+        registry(),
         &|| stop.is_set(),
         &mut |text| problems.report(vec![text]),
     )?)

@@ -42,6 +42,7 @@ impl Exit {
             WarningKind::RankUnreadable,
             WarningKind::OtherRank,
             WarningKind::StreamTruncated,
+            WarningKind::StepsDropped,
             WarningKind::FileMissing,
         ];
         if warnings.damage().any(|it| lost.contains(&it.kind)) {

@@ -26,7 +26,7 @@ fn refused(input: StreamInput) -> PipelineError {
     let registry = local_registry(None);
     let waits = Cell::new(0);
     let mut on_wait = |_| waits.set(waits.get() + 1);
-    let opened = open_streams(&options(input), &registry, &|| true, &mut on_wait);
+    let opened = open_streams(&options(input), registry, &|| true, &mut on_wait);
     assert_eq!(waits.get(), 0);
     opened.err().expect("there are no streams")
 }
@@ -36,7 +36,7 @@ fn an_instance_reads_all_ranks_of_a_recorded_run() {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4");
     let options = options(StreamInput::Recorded(run));
     let registry = local_registry(None);
-    let opened = open_streams(&options, &registry, &|| false, &mut |_| {}).unwrap();
+    let opened = open_streams(&options, registry, &|| false, &mut |_| {}).unwrap();
     assert_eq!(opened.streams.len(), 4);
     let settings = options.instance_options(Params::default()).unwrap();
     let exchange = Box::new(state_of_one_instance().session());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use callgrove_ad::Stream;
+use callgrove_ad::{Stream, WriterGone};
 use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, StepBatch, StepId, ThreadId,
     TimeNs, Warnings,
@@ -199,6 +199,7 @@ impl GeneratedProgram {
                 open: Box::new(move || Ok(Box::new(source))),
                 path: format!("{} {rank}", self.name),
                 reopen: None,
+                writer_gone: WriterGone::default(),
             }
         });
         (ranks.collect(), anomalies)

@@ -1,11 +1,10 @@
 //! Announcements of streams, kept in the provenance database for an instance that reopens a stream.
 
 use callgrove_model::{ProgramId, RankId};
-use callgrove_provdb::Store;
+use callgrove_provdb::{ProvDbError, Store};
 use callgrove_source::Announcement;
 use serde::{Deserialize, Serialize};
 
-use crate::error::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 
 /// The announcements of one stream.
@@ -20,14 +19,11 @@ pub(crate) struct StreamAnnouncements {
 impl StreamAnnouncements {
     /// Returns what the stream of a rank announced to an earlier instance; empty if another release wrote it.
     pub(crate) fn load(
-        store: Option<&mut Box<dyn Store>>,
+        store: &mut dyn Store,
         program: ProgramId,
         rank: RankId,
-    ) -> Result<Self, AdError> {
-        let bytes = match store {
-            Some(store) => store.state(&state_name(program, rank))?,
-            None => None,
-        };
+    ) -> Result<Self, ProvDbError> {
+        let bytes = store.state(&state_name(program, rank))?;
         let known = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(known.unwrap_or_default())
     }

@@ -49,9 +49,9 @@ mod stream_reader;
 mod tree_models;
 
 pub use error::AdError;
-pub use instance::{Instance, Status, Stream};
+pub use instance::{ExpectedStreams, Instance, LateStreams, Status, Stream};
 pub use options::{AdOptions, OutlierStatistic, Pacing};
 pub use provenance_writer::StorageStatus;
 pub use rules::{FunctionRules, Watchlist};
-pub use stream_reader::OpenStream;
+pub use stream_reader::{OpenStream, WriterGone};
 pub use tree_models::TreeOptions;

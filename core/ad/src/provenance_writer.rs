@@ -52,14 +52,17 @@ fn num(documents: &[Document]) -> u64 {
     documents.len() as u64
 }
 
+/// A question to the store. It is asked again after an error that may pass.
+type Question = Box<dyn FnMut(&mut dyn Store) -> Result<(), ProvDbError> + Send>;
+
 /// A waiting task; tasks are done in order.
-#[derive(Debug)]
 enum Task {
     Store(Document),
     /// Removes the earlier records of a step.
     RemoveStep(ProgramId, RankId, StepId),
     /// Stores bytes under a name.
     ReplaceState(String, Vec<u8>),
+    Ask(Question),
 }
 
 /// The tasks that are done together.
@@ -67,24 +70,24 @@ enum Work {
     Join(RunIdentity),
     RemoveStep(ProgramId, RankId, StepId),
     ReplaceState(String, Vec<u8>),
+    Ask(Question),
     Store(Vec<Document>),
 }
 
 /// The queue of documents and the thread that stores them.
-#[derive(Debug)]
 pub(crate) struct ProvenanceWriter {
     num_sent: u64,
     shared: Arc<Shared>,
     thread: JoinHandle<Box<dyn Store>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
     /// The identity of the run, if the database has not got it yet.
     run: Option<RunIdentity>,
@@ -202,6 +205,16 @@ impl ProvenanceWriter {
         self.shared.changed.notify_all();
     }
 
+    /// Asks the store after everything that was sent before. Does not wait.
+    pub(crate) fn ask(
+        &self,
+        question: impl FnMut(&mut dyn Store) -> Result<(), ProvDbError> + Send + 'static,
+    ) {
+        let mut queue = self.shared.lock();
+        queue.push(Task::Ask(Box::new(question)));
+        self.shared.changed.notify_all();
+    }
+
     /// Adds to the identity of the run. Does not wait.
     pub(crate) fn join_run(&self, run: &RunIdentity) {
         self.shared.lock().run = Some(run.clone());
@@ -269,13 +282,14 @@ impl Shared {
 
 fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
     while let Some(work) = next_work(shared) {
-        let outcome = match &work {
-            Work::Join(run) => retry(shared, || store.join_run(run).map(drop)),
+        let outcome = match work {
+            Work::Join(run) => retry(shared, || store.join_run(&run).map(drop)),
             Work::RemoveStep(program, rank, step) => {
                 retry(shared, || store.forget_step(program.0, rank.0, step.0))
             }
-            Work::ReplaceState(name, bytes) => retry(shared, || store.replace_state(name, bytes)),
-            Work::Store(documents) => put(shared, &mut *store, documents),
+            Work::ReplaceState(name, bytes) => retry(shared, || store.replace_state(&name, &bytes)),
+            Work::Ask(mut question) => retry(shared, || question(&mut *store)),
+            Work::Store(documents) => put(shared, &mut *store, &documents),
         };
         if outcome == Outcome::GivenUp {
             break;
@@ -371,6 +385,7 @@ fn next_work(shared: &Shared) -> Option<Work> {
             Task::ReplaceState(name, bytes) if documents.is_empty() => {
                 return Some(Work::ReplaceState(name, bytes));
             }
+            Task::Ask(question) if documents.is_empty() => return Some(Work::Ask(question)),
             Task::Store(document)
                 if documents.is_empty() || num_bytes + document.json.len() <= MAX_BATCH_BYTES =>
             {

@@ -23,6 +23,8 @@ pub enum WarningKind {
     StreamTruncated,
     /// Steps of a live stream are missing: the writer dropped them, or the reader joined too late.
     StepMissing,
+    /// Steps of a running job were dropped between the job and its files, which had no space for them.
+    StepsDropped,
     /// A file of events that the definitions of a run name is missing; the other files were read.
     FileMissing,
     /// A table or list of calls in a file is of a kind that is not read, so its calls are missing.
@@ -113,6 +115,7 @@ impl fmt::Display for WarningKind {
             Self::OtherRank => "rows of other ranks or processes among those of this rank, left out",
             Self::StreamTruncated => "stream is truncated; what precedes the break was read",
             Self::StepMissing => "steps of a live stream are missing",
+            Self::StepsDropped => "steps that a relay dropped, because its files had no space for them",
             Self::FileMissing => "files of events are missing; the others were read",
             Self::TableUnread => {
                 "tables of calls of a kind that is not read, whose calls are missing"

@@ -71,8 +71,12 @@ impl Transport for InProcess {
         reply
     }
 
-    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError> {
-        Ok(self.state.progress(program, self.clock.now_ms()))
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        Ok(self.state.progress(program, num_ranks, self.clock.now_ms()))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {

@@ -125,11 +125,12 @@ pub trait ModelExchange: Send {
     /// of ranks under the complete models; they replace whatever was reported before.
     fn conclude(&mut self, final_anomalies: Vec<(RankId, FinalAnomalies)>);
 
-    /// Sends the outbox, and returns the progress of all ranks of the program. `None` while the server cannot be reached.
+    /// Sends the outbox, and returns the progress of all ranks of the program, to which those below `num_ranks` belong.
+    /// `None` while the server cannot be reached.
     ///
     /// # Errors
     /// As [`sync_and_report`](Self::sync_and_report).
-    fn progress(&mut self) -> Result<Option<RunProgress>, PserverError>;
+    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError>;
 
     /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`. `models` holds
     /// what is new since the previous call (not sums), each function at most once. Count the next step's executions in

@@ -175,11 +175,12 @@ pub trait Transport: Send {
     /// [`PserverError::NotConnected`] if it is unknown whether the server got the request; refusals.
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError>;
 
-    /// Returns the progress of a program's ranks.
+    /// Returns the progress of a program's ranks ([`crate::ModelExchange::progress`]).
     ///
     /// # Errors
     /// [`PserverError::NotConnected`]; refusals.
-    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError>;
+    fn progress(&mut self, program: ProgramId, num_ranks: u32)
+    -> Result<RunProgress, PserverError>;
 
     /// Releases the ranks.
     ///

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status};
-use callgrove_model::{count_of, thousands};
+use callgrove_model::{WarningKind, count_of, thousands};
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::ModelExchange;
@@ -61,8 +61,15 @@ pub(super) fn follow(
     others: &dyn Fn(&Status) -> Vec<String>,
 ) -> Result<Status> {
     let name = instance_name();
-    let OpenedStreams { streams, warnings } = opened;
-    let instance = Instance::start(streams, options, exchange, store, &name)?;
+    let OpenedStreams {
+        streams,
+        late,
+        warnings,
+    } = opened;
+    let mut instance = Instance::start(streams, options, exchange, store, &name)?;
+    if let Some(late) = late {
+        instance = instance.with_late_streams(late);
+    }
     let mut problems = Problems::default();
     let mut status = instance.run(|status| {
         let own = [&status.link_down, &status.stored.refusal];
@@ -111,7 +118,8 @@ pub(super) fn follow(
 
 /// Returns the outcome of an instance's run.
 pub(super) fn exit_of(status: &Status) -> Exit {
-    let judged = if status.is_judged_early {
+    let is_partial = status.is_judged_early || status.warnings.total(WarningKind::MissingRank) > 0;
+    let judged = if is_partial {
         Exit::Partial
     } else {
         Exit::Success

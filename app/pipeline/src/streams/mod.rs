@@ -1,19 +1,20 @@
 //! The streams of an AD instance: of a recorded run, of files that grow, or of a running job.
 
-mod awaited_files;
+mod growing_files;
+mod live_stream;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream};
-use callgrove_adios2_sys::LibraryOnDemand;
+use callgrove_ad::{AdOptions, LateStreams, OpenStream, Pacing, Stream, WriterGone};
 use callgrove_detect::Params;
 use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
-use callgrove_source::{Part, Projection, Ranks, Registry, SourceError, check_ranks, rank_in_name};
-use callgrove_tau::{LiveEngine, LiveOptions, TauError, TauFormat, open_live};
+use callgrove_source::{Part, Projection, Ranks, Registry, check_ranks, rank_in_name};
+use callgrove_tau::{LiveEngine, LiveOptions};
 
-use awaited_files::find_growing;
+use growing_files::GrowingFiles;
+use live_stream::{library, live_stream};
 
 use crate::error::PipelineError;
 use crate::tree_judge::ModelFileReader;
@@ -59,78 +60,77 @@ impl StreamOptions {
 }
 
 /// The streams that could be opened.
+#[derive(Default)]
 pub struct OpenedStreams {
     /// The streams, one for each rank.
     pub streams: Vec<Stream>,
+    /// Finds the files that appear later, if the job is still writing.
+    pub late: Option<Box<dyn LateStreams>>,
     /// Streams that could not be opened.
     pub warnings: Warnings,
 }
 
-/// The streams of one part of a recorded run, or of one live stream, before they are opened.
-enum Unopened {
-    Recorded(Arc<dyn Part>),
-    Live(PathBuf, LiveEngine),
-}
-
-impl Unopened {
-    fn named_rank(&self) -> Option<RankId> {
-        match self {
-            Self::Recorded(part) => part.named_rank(),
-            Self::Live(path, _) => rank_in_name(path).map(RankId),
-        }
-    }
-
-    fn open(&self, options: &LiveOptions) -> Result<OpenedStreams, PipelineError> {
-        match self {
-            Self::Recorded(part) => open_recorded(part, options.program),
-            Self::Live(path, engine) => Ok(OpenedStreams {
-                streams: vec![open_growing(path, *engine, options)?],
-                warnings: Warnings::default(),
-            }),
-        }
-    }
-}
-
-/// Opens the streams. Growing files are waited for, all concurrently; SST streams are opened by their readers. Streams
-/// that cannot be opened are left out, unless none can be opened. A wait for files ends once `is_stopped` returns true.
-/// A wait of more than two seconds is reported to `on_wait`, again at each search.
+/// Opens the streams. Those of a recorded run that cannot be opened are left out, unless none can be opened; live ones
+/// are opened by their readers. Of growing files one is waited for, until `is_stopped` returns true or the timeout is
+/// over. A wait of more than two seconds is reported to `on_wait`, again at each search.
 ///
 /// # Errors
 /// No stream can be found or opened, or two have the same rank.
 pub fn open_streams(
     options: &StreamOptions,
-    registry: &Registry,
+    registry: Registry,
     is_stopped: &dyn Fn() -> bool,
     on_wait: &mut dyn FnMut(String),
 ) -> Result<OpenedStreams, PipelineError> {
-    let mut live = LiveOptions::new(LiveEngine::Bp);
-    live.program = options.program;
-    live.connect_timeout = options.connect_timeout;
-    let mut warnings = Warnings::default();
-    let unopened: Vec<Unopened> = match &options.input {
+    let of_engine = |engine| LiveOptions {
+        program: options.program,
+        connect_timeout: options.connect_timeout,
+        ..LiveOptions::new(engine)
+    };
+    let opened = match &options.input {
         StreamInput::Growing(input) => {
-            let timeout = options.connect_timeout;
-            let found = find_growing(registry, input, timeout, is_stopped, on_wait)?;
-            warnings.join(found.1);
-            let unopened = |path| Unopened::Live(path, LiveEngine::Bp);
-            found.0.into_iter().map(unopened).collect()
+            let files = GrowingFiles::new(registry, input, of_engine(LiveEngine::Bp))?;
+            let (streams, late) = files.first(is_stopped, on_wait)?;
+            OpenedStreams {
+                streams,
+                late: Some(late),
+                ..OpenedStreams::default()
+            }
         }
         StreamInput::Recorded(input) => {
-            let parts = registry.open(input)?.into_parts()?;
-            let unopened = |part: Box<dyn Part>| Unopened::Recorded(Arc::from(part));
-            parts.into_iter().map(unopened).collect()
+            open_parts(registry.open(input)?.into_parts()?, options.program)?
         }
         StreamInput::Live(names) => {
-            let unopened = |path| Unopened::Live(path, LiveEngine::Sst);
-            live_streams(names)?.into_iter().map(unopened).collect()
+            let library = library()?;
+            let live = of_engine(LiveEngine::Sst);
+            let paths = live_streams(names)?.into_iter();
+            let streams = paths.map(|path| {
+                let rank = rank_in_name(&path).map(RankId);
+                let rank = rank.ok_or_else(|| no_rank(&path))?;
+                let gone = WriterGone::default();
+                Ok(live_stream(path, rank, live.clone(), library.clone(), gone))
+            });
+            OpenedStreams {
+                streams: streams.collect::<Result<_, PipelineError>>()?,
+                ..OpenedStreams::default()
+            }
         }
     };
-    // Each writer waits for its reader before any of them continues, so readers must not wait for one another.
+    let ranks = opened.streams.iter();
+    check_ranks(ranks.map(|it| ((options.program, it.rank), Path::new(&it.path))))?;
+    Ok(opened)
+}
+
+/// Opens the parts of a recorded run, all concurrently.
+fn open_parts(
+    parts: Vec<Box<dyn Part>>,
+    program: ProgramId,
+) -> Result<OpenedStreams, PipelineError> {
+    let parts: Vec<Arc<dyn Part>> = parts.into_iter().map(Arc::from).collect();
     let opened: Vec<Result<OpenedStreams, PipelineError>> = std::thread::scope(|scope| {
-        let live = &live;
-        let openers: Vec<_> = unopened
+        let openers: Vec<_> = parts
             .iter()
-            .map(|it| scope.spawn(move || it.open(live)))
+            .map(|part| scope.spawn(move || open_recorded(part, program)))
             .collect();
         let opened = openers.into_iter().map(|opener| {
             opener
@@ -139,25 +139,24 @@ pub fn open_streams(
         });
         opened.collect()
     });
-    let (mut streams, mut failure) = (Vec::new(), None);
-    for (unopened, opened) in unopened.iter().zip(opened) {
+    let (mut all, mut failure) = (OpenedStreams::default(), None);
+    for (part, opened) in parts.iter().zip(opened) {
         match opened {
             Ok(opened) => {
-                streams.extend(opened.streams);
-                warnings.join(opened.warnings);
+                all.streams.extend(opened.streams);
+                all.warnings.join(opened.warnings);
             }
             Err(error) => {
-                let rank = unopened.named_rank();
-                warnings.count(WarningKind::RankUnreadable, rank, || error.with_causes());
+                let rank = part.named_rank();
+                let place = || error.with_causes();
+                all.warnings.count(WarningKind::RankUnreadable, rank, place);
                 failure = failure.or(Some(error));
             }
         }
     }
-    let ranks = streams.iter();
-    check_ranks(ranks.map(|it| ((options.program, it.rank), Path::new(&it.path))))?;
     match failure {
-        Some(error) if streams.is_empty() => Err(error),
-        _ => Ok(OpenedStreams { streams, warnings }),
+        Some(error) if all.streams.is_empty() => Err(error),
+        _ => Ok(all),
     }
 }
 
@@ -201,43 +200,13 @@ fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<OpenedStrea
             open: open_now(open())?,
             path: part.path().display().to_string(),
             reopen: Some(open()),
+            writer_gone: WriterGone::default(),
         })
     });
     Ok(OpenedStreams {
         streams: streams.collect::<Result<_, PipelineError>>()?,
+        late: None,
         warnings,
-    })
-}
-
-/// Opens a stream that is still being written. The rank is that of its contents, if it has any yet, or else of its
-/// name.
-fn open_growing(
-    path: &Path,
-    engine: LiveEngine,
-    options: &LiveOptions,
-) -> Result<Stream, PipelineError> {
-    let adios2 = LibraryOnDemand::of_this_machine();
-    let options = LiveOptions {
-        engine,
-        ..options.clone()
-    };
-    let library = adios2.get().map_err(TauError::from);
-    let library = library.map_err(SourceError::from)?;
-    let mut open: OpenStream = {
-        let path = path.to_owned();
-        Box::new(move || open_live(&path, &options, &library))
-    };
-    let mut rank = rank_in_name(path).map(RankId);
-    if engine == LiveEngine::Bp {
-        let written = TauFormat::new(adios2, None).part(path).stated_ranks();
-        let first = written.unwrap_or_default().first().map(|&(_, rank)| rank);
-        (rank, open) = (first.or(rank), open_now(open)?);
-    }
-    Ok(Stream {
-        rank: rank.ok_or_else(|| no_rank(path))?,
-        open,
-        path: path.display().to_string(),
-        reopen: None,
     })
 }
 

@@ -7,6 +7,7 @@ use callgrove_pserver::Welcome;
 
 use super::Instance;
 use crate::error::AdError;
+use crate::rank_detector::RankDetector;
 use crate::stream_reader::StepInput;
 
 impl Instance {
@@ -20,7 +21,7 @@ impl Instance {
             return Ok(());
         }
         let run = &self.reporter.hello.run;
-        self.recorder.join_run(run, &mut self.detectors)?;
+        self.recorder.join_run(run)?;
         let welcome = self.reporter.register()?;
         if let Some(welcome) = welcome.filter(|_| !self.reporter.is_registered) {
             self.apply_welcome(welcome)?;
@@ -33,15 +34,20 @@ impl Instance {
         if let Some(params) = welcome.params {
             self.options.params = params.check()?;
         }
-        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
-        let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
-        let mut tree_p_values: BTreeMap<_, _> = welcome.tree_p_values.into_iter().collect();
-        for detector in &mut self.detectors {
-            let rank = detector.rank();
-            detector.resume_after(tree_p_values.remove(&rank).unwrap_or_default());
-            detector.known.reported_until = reported_until.get(&rank).copied();
-            detector.known.learnt_until = learnt_until.get(&rank).copied();
-        }
+        resume(&mut self.detectors, welcome);
         Ok(())
+    }
+}
+
+/// Lets detectors continue after the steps that the parameter server has of their ranks.
+pub(super) fn resume(detectors: &mut [RankDetector], welcome: Welcome) {
+    let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+    let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
+    let mut tree_p_values: BTreeMap<_, _> = welcome.tree_p_values.into_iter().collect();
+    for detector in detectors {
+        let rank = detector.rank();
+        detector.resume_after(tree_p_values.remove(&rank).unwrap_or_default());
+        detector.known.reported_until = reported_until.get(&rank).copied();
+        detector.known.learnt_until = learnt_until.get(&rank).copied();
     }
 }

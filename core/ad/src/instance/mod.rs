@@ -5,10 +5,12 @@
 //! live:     learn and judge each step as it arrives ─ wait until all ranks have ─ judge the stored records again
 //! ```
 
+mod claimed_rank;
 mod complete_models;
 mod deltas;
 mod final_pass;
 mod joining;
+mod late_ranks;
 mod live;
 mod recorded;
 mod recorder;
@@ -37,6 +39,8 @@ use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
 
 use deltas::ModelDeltas;
+use late_ranks::LateRanks;
+pub use late_ranks::{ExpectedStreams, LateStreams};
 use recorder::Recorder;
 use reporter::Reporter;
 use status::OnStatus;
@@ -49,6 +53,7 @@ use turn::Positioned;
 pub struct Instance {
     options: AdOptions,
     streams: Streams,
+    late: LateRanks,
     /// The detectors of the streams.
     detectors: Vec<RankDetector>,
     functions: InstanceFunctions,
@@ -75,11 +80,24 @@ impl Instance {
         streams.sort_by_key(|stream| stream.rank);
         let program = options.program;
         let ranks: Vec<RankId> = streams.iter().map(|stream| stream.rank).collect();
-        let mut recorder = Recorder::claim(store, program, &ranks, name)?;
-        let detectors = ranks.iter().map(|&rank| RankDetector::new(program, rank));
+        let mut recorder = Recorder::new(store, program, name);
+        // All ranks are claimed before any stream is opened: an SST writer may not survive a reader that leaves at once.
+        let claimed = ranks.iter().map(|&rank| recorder.claim(rank));
+        let claimed = claimed.collect::<Result<Vec<_>, _>>()?;
+        let are_recorded = streams.iter().all(|stream| stream.reopen.is_some());
+        let mut added = Streams::new(options.pacing, are_recorded);
+        let mut detectors = Vec::with_capacity(ranks.len());
+        for (stream, claimed) in streams.into_iter().zip(claimed) {
+            let mut detector = RankDetector::new(program, stream.rank);
+            detector.known.recorded_until = claimed.recorded_until;
+            detectors.push(detector);
+            recorder.add_rank(claimed.claim);
+            added.add(stream, claimed.announced)?;
+        }
         Ok(Self {
-            detectors: detectors.collect(),
-            streams: Streams::start(streams, options.pacing, &mut recorder)?,
+            detectors,
+            streams: added,
+            late: LateRanks::new(None),
             functions: InstanceFunctions::default(),
             tree_models: TreeModels::default(),
             complete: None,
@@ -88,6 +106,13 @@ impl Instance {
             status: Status::default(),
             options,
         })
+    }
+
+    /// Also reads streams that appear later.
+    #[must_use]
+    pub fn with_late_streams(mut self, streams: Box<dyn LateStreams>) -> Self {
+        self.late = LateRanks::new(Some(streams));
+        self
     }
 
     /// Reads the streams until all have ended or `watch`, which gets the status after each round, breaks. Returns the
@@ -139,7 +164,8 @@ impl Instance {
             self.start_second_pass()?;
         }
         let (mut is_stopped, mut asked_to_end) = (false, None);
-        while !is_stopped && !self.streams.have_ended() {
+        while !is_stopped && (!self.streams.have_ended() || self.awaits_ranks()?) {
+            self.add_late_ranks()?;
             if is_recorded {
                 self.second_pass_round(watch)?;
             } else {
@@ -151,7 +177,7 @@ impl Instance {
             if self.status.stored.is_closed {
                 return Ok(());
             }
-            self.status.opening = self.streams.opening();
+            self.status.opening = self.streams.opening().or_else(|| self.late.message());
             is_stopped = watch(&self.status).is_break() && self.streams.may_end(&mut asked_to_end);
         }
         self.status.opening = None;

@@ -1,19 +1,20 @@
 //! The records of an instance: what goes to the provenance database, and when it is stored.
 
-use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
-use callgrove_provdb::{
-    Claim, Collection, Document, Filter, Path, ProvDbError, Query, SortKey, Store,
-};
-use serde_json::Value;
+use std::sync::mpsc::{Receiver, sync_channel};
 
+use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
+use callgrove_provdb::{Claim, Document, ProvDbError, Store};
+
+use super::claimed_rank::ClaimedRank;
 use crate::announcements::StreamAnnouncements;
 use crate::error::AdError;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
-use crate::rank_detector::RankDetector;
 
 /// Records the steps of an instance in the provenance database; without a store it records nothing.
 pub(super) struct Recorder {
     program: ProgramId,
+    /// The name of the instance, with which it claims ranks.
+    name: String,
     /// `None` after the first step, which identifies the run: then the writer has the store.
     store: Option<Box<dyn Store>>,
     writer: Option<ProvenanceWriter>,
@@ -26,50 +27,62 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Claims the ranks as `name`.
-    pub(super) fn claim(
-        mut store: Option<Box<dyn Store>>,
-        program: ProgramId,
-        ranks: &[RankId],
-        name: &str,
-    ) -> Result<Self, ProvDbError> {
-        let mut claims = Vec::new();
-        if let Some(store) = &mut store {
-            for rank in ranks {
-                claims.push(store.claim(program.0, rank.0, name)?);
-            }
-        }
-        Ok(Self {
+    /// Returns the recorder of the instance `name`, which has no ranks yet.
+    pub(super) fn new(store: Option<Box<dyn Store>>, program: ProgramId, name: &str) -> Self {
+        Self {
             program,
+            name: name.to_owned(),
             store,
             writer: None,
             run: RunIdentity::default(),
-            announced: vec![StreamAnnouncements::default(); ranks.len()],
-            claims,
-        })
+            announced: Vec::new(),
+            claims: Vec::new(),
+        }
     }
 
-    /// Returns what the stream of a rank announced to an earlier instance.
-    pub(super) fn known_announcements(
+    /// Claims a rank before the first step.
+    pub(super) fn claim(&mut self, rank: RankId) -> Result<ClaimedRank, ProvDbError> {
+        match &mut self.store {
+            Some(store) => ClaimedRank::of(&mut **store, self.program, rank, &self.name),
+            None => Ok(ClaimedRank::default()),
+        }
+    }
+
+    /// Claims a rank at any time. Once the writer has the store, it claims the rank after what was sent to it before; the
+    /// answer never comes if the database does not accept anything any more.
+    pub(super) fn claim_late(
         &mut self,
         rank: RankId,
-    ) -> Result<StreamAnnouncements, AdError> {
-        StreamAnnouncements::load(self.store.as_mut(), self.program, rank)
+    ) -> Receiver<Result<ClaimedRank, ProvDbError>> {
+        let (sender, claimed) = sync_channel(1);
+        let Some(writer) = &self.writer else {
+            sender.send(self.claim(rank)).ok();
+            return claimed;
+        };
+        let (program, name) = (self.program, self.name.clone());
+        writer.ask(
+            move |store| match ClaimedRank::of(store, program, rank, &name) {
+                Err(error) if !matches!(error, ProvDbError::Claimed { .. }) => Err(error),
+                of_rank => {
+                    sender.send(of_rank).ok();
+                    Ok(())
+                }
+            },
+        );
+        claimed
     }
 
-    /// Joins the run of the database. The first time, the writer starts, and the detectors get the last recorded steps.
-    pub(super) fn join_run(
-        &mut self,
-        run: &RunIdentity,
-        detectors: &mut [RankDetector],
-    ) -> Result<(), AdError> {
+    /// Adds a claimed rank, whose stream gets the next index.
+    pub(super) fn add_rank(&mut self, claim: Option<Claim>) {
+        self.claims.extend(claim);
+        self.announced.push(StreamAnnouncements::default());
+    }
+
+    /// Joins the run of the database. The first time, the writer starts.
+    pub(super) fn join_run(&mut self, run: &RunIdentity) -> Result<(), AdError> {
         self.run.join(run).map_err(AdError::OtherRun)?;
         if let Some(mut store) = self.store.take() {
             self.run = store.join_run(run)?;
-            for detector in detectors {
-                let rank = detector.rank();
-                detector.known.recorded_until = last_recorded(&mut *store, self.program, rank)?;
-            }
             self.writer = Some(ProvenanceWriter::start(store)?);
         } else if let Some(writer) = &self.writer {
             writer.join_run(run);
@@ -127,32 +140,4 @@ impl Recorder {
     pub(super) fn release(&mut self) {
         self.claims.clear();
     }
-}
-
-/// Returns the last step of a rank that the database has records of.
-fn last_recorded(
-    store: &mut dyn Store,
-    program: ProgramId,
-    rank: RankId,
-) -> Result<Option<StepId>, ProvDbError> {
-    let mut last = None;
-    for collection in Collection::OF_STEPS {
-        let newest = Query {
-            filter: Some(Filter::parse(&format!("rid = {rank} and pid = {program}"))?),
-            sort: Some(SortKey {
-                path: Path::parse("io_step")?,
-                is_descending: true,
-            }),
-            limit: Some(1),
-            ..Query::all(collection)
-        };
-        for document in store.find(&newest)? {
-            let document: Value = serde_json::from_str(&document).unwrap_or_default();
-            let step = document["io_step"]
-                .as_u64()
-                .and_then(|it| u32::try_from(it).ok());
-            last = last.max(step.map(StepId));
-        }
-    }
-    Ok(last)
 }

@@ -60,7 +60,7 @@ impl Instance {
             instance.functions.intern(function);
         }
         instance.add_functions()?;
-        let progress = instance.reporter.exchange.progress()?.unwrap_or_default();
+        let progress = instance.reporter.exchange.progress(0)?.unwrap_or_default();
         instance.take_complete(progress.learnt_in, true)?;
         instance.judge_stored(&mut *store)?;
         let watch = &mut |_: &Status| ControlFlow::Continue(());

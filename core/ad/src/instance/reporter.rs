@@ -117,7 +117,7 @@ impl Reporter {
         let start = Instant::now();
         let mut last_change = start;
         loop {
-            let progress = self.exchange.progress()?;
+            let progress = self.exchange.progress(0)?;
             let is_known = progress.is_some();
             let progress = progress.unwrap_or_default();
             // No other instance can connect to a server in this process.

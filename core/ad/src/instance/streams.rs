@@ -6,14 +6,15 @@ use callgrove_model::RankId;
 use callgrove_source::SourceError;
 use rayon::prelude::*;
 
-use super::recorder::Recorder;
 use super::status::STATUS_DELAY;
 use super::turn::{Positioned, Turn, TurnLimit, TurnSteps, take_turns};
 use crate::announcements::StreamAnnouncements;
 use crate::error::AdError;
 use crate::options::Pacing;
 use crate::rank_detector::RankDetector;
-use crate::stream_reader::{OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader};
+use crate::stream_reader::{
+    OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader, WriterGone,
+};
 
 /// Maximum time that an ending instance waits for streams that are being opened. If the reader is gone when an SST
 /// writer answers, the writer hangs or crashes (seen with ADIOS2 2.12.1), and with it the job.
@@ -31,6 +32,8 @@ pub struct Stream {
     pub path: String,
     /// Opens a recorded stream for the second pass, which judges; `None` for a live stream, which is read once.
     pub reopen: Option<OpenStream>,
+    /// Set once nothing more is written to a live stream.
+    pub writer_gone: WriterGone,
 }
 
 /// The streams of an instance, in order of rank.
@@ -39,46 +42,48 @@ pub(super) struct Streams {
     readers: Vec<StreamReader>,
     /// Signals that one of the readers has a step.
     signal: StepSignal,
-    /// Open the recorded streams for the second pass.
+    are_recorded: bool,
+    /// Open the streams for the second pass; empty for live streams.
     reopen: Vec<OpenStream>,
-    /// The largest number of ranks that any recorded stream states; `None` for live streams.
-    recorded_ranks: Option<u32>,
+    /// The largest number of ranks that any stream states.
+    num_ranks: u32,
 }
 
 impl Streams {
-    /// Starts to read streams, which are in order of rank.
-    pub(super) fn start(
-        streams: Vec<Stream>,
-        pacing: Pacing,
-        recorder: &mut Recorder,
-    ) -> Result<Self, AdError> {
-        let are_recorded = streams.iter().all(|stream| stream.reopen.is_some());
-        let signal = StepSignal::default();
-        let mut readers = Vec::with_capacity(streams.len());
-        let mut reopen = Vec::with_capacity(streams.len());
-        for stream in streams {
-            reopen.extend(stream.reopen);
-            let reading = Reading {
-                open: stream.open,
-                rank: stream.rank,
-                path: stream.path,
-                known: recorder.known_announcements(stream.rank)?,
-                is_live: pacing == Pacing::Live,
-                // The first pass only learns, and models need nothing but function events.
-                functions_only: are_recorded,
-            };
-            readers.push(match pacing {
-                Pacing::Lockstep => StreamReader::new(reading),
-                Pacing::Live => StreamReader::ahead(reading, signal.clone())?,
-            });
-        }
-        Ok(Self {
+    /// Returns no streams. `are_recorded` is true if all that are added can be opened again.
+    pub(super) fn new(pacing: Pacing, are_recorded: bool) -> Self {
+        Self {
             pacing,
-            readers,
-            signal,
-            reopen,
-            recorded_ranks: are_recorded.then_some(0),
-        })
+            readers: Vec::new(),
+            signal: StepSignal::default(),
+            are_recorded,
+            reopen: Vec::new(),
+            num_ranks: 0,
+        }
+    }
+
+    /// Starts to read a stream, which gets the next index. `known` is what it announced to an earlier instance.
+    pub(super) fn add(
+        &mut self,
+        stream: Stream,
+        known: StreamAnnouncements,
+    ) -> Result<(), AdError> {
+        self.reopen.extend(stream.reopen);
+        let reading = Reading {
+            open: stream.open,
+            rank: stream.rank,
+            path: stream.path,
+            known,
+            is_live: self.pacing == Pacing::Live,
+            writer_gone: stream.writer_gone,
+            // The first pass only learns, and models need nothing but function events.
+            functions_only: self.are_recorded,
+        };
+        self.readers.push(match self.pacing {
+            Pacing::Lockstep => StreamReader::new(reading),
+            Pacing::Live => StreamReader::ahead(reading, self.signal.clone())?,
+        });
+        Ok(())
     }
 
     /// Opens the streams for the second pass.
@@ -92,6 +97,7 @@ impl Streams {
                 path: reader.path().to_owned(),
                 known: StreamAnnouncements::default(),
                 is_live: false,
+                writer_gone: WriterGone::default(),
                 functions_only: false,
             });
         }
@@ -103,9 +109,14 @@ impl Streams {
         self.readers.len()
     }
 
+    /// Returns the largest number of ranks that any stream states.
+    pub(super) fn num_ranks(&self) -> u32 {
+        self.num_ranks
+    }
+
     /// Returns the largest number of ranks that any recorded stream states; `None` for live streams.
     pub(super) fn recorded_ranks(&self) -> Option<u32> {
-        self.recorded_ranks
+        self.are_recorded.then_some(self.num_ranks)
     }
 
     /// Returns whether all streams have ended.
@@ -122,7 +133,7 @@ impl Streams {
     ) -> Vec<(T, Turn)> {
         let turns = take_turns(&mut self.readers, detectors, limit, work);
         let num_ranks = turns.iter().map(|(_, turn)| turn.num_ranks).max();
-        self.recorded_ranks = self.recorded_ranks.max(num_ranks);
+        self.num_ranks = self.num_ranks.max(num_ranks.unwrap_or_default());
         turns
     }
 
@@ -133,7 +144,10 @@ impl Streams {
         let mut inputs = Vec::new();
         for (position, poll) in polls.into_iter().enumerate() {
             match poll {
-                Some(StepPoll::Step(input)) => inputs.push((position, *input)),
+                Some(StepPoll::Step(input)) => {
+                    self.num_ranks = self.num_ranks.max(input.num_ranks);
+                    inputs.push((position, *input));
+                }
                 Some(StepPoll::NotReady) | None => {}
                 Some(StepPoll::End(warnings)) => detectors[position].warnings.join(warnings),
             }

@@ -17,7 +17,7 @@ use read_ahead::ReadAhead;
 use reader::OpenedStream;
 
 pub(crate) use read_ahead::StepSignal;
-pub use reader::OpenStream;
+pub use reader::{OpenStream, WriterGone};
 pub(crate) use reader::{Reading, StepInput, StepPoll};
 
 /// The stream of a rank, step by step.

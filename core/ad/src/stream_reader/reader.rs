@@ -1,6 +1,7 @@
 //! An open stream: each step with the names that are new in it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callgrove_model::{
@@ -15,6 +16,22 @@ const STEP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Opens a stream at its beginning, or at the current step of a running job.
 pub type OpenStream = Box<dyn FnOnce() -> Result<Box<dyn EventStream>, SourceError> + Send>;
+
+/// Whether the writers of live streams are gone: then a stream without a next step has ended. Clones share the state.
+#[derive(Clone, Debug, Default)]
+pub struct WriterGone(Arc<AtomicBool>);
+
+impl WriterGone {
+    /// Sets that nothing more is written.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Returns whether nothing more is written.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
 
 /// A step with the names that are new in it.
 #[derive(Debug)]
@@ -66,6 +83,7 @@ pub(crate) struct Reading {
     pub(crate) known: StreamAnnouncements,
     /// True to wait for a source without a step; otherwise its writer counts as gone.
     pub(crate) is_live: bool,
+    pub(crate) writer_gone: WriterGone,
     /// True to leave out messages and counter samples.
     pub(crate) functions_only: bool,
 }
@@ -75,6 +93,7 @@ pub(super) struct OpenedStream {
     source: Box<dyn EventStream>,
     path: String,
     is_live: bool,
+    writer_gone: WriterGone,
     num_functions: usize,
     num_counters: usize,
     /// True if the first step of the stream was read; `None` before any step.
@@ -95,6 +114,7 @@ impl OpenedStream {
             source,
             path: reading.path,
             is_live: reading.is_live,
+            writer_gone: reading.writer_gone,
             num_functions: 0,
             num_counters: 0,
             is_from_start: None,
@@ -104,6 +124,8 @@ impl OpenedStream {
 
     /// Returns the next step. A live stream returns `NotReady` after a timeout.
     pub(super) fn read(&mut self) -> StepPoll {
+        // Read before the step is requested: a writer that is gone may have written it just before.
+        let may_continue = self.is_live && !self.writer_gone.is_set();
         let next = loop {
             match self.source.next_step(STEP_TIMEOUT) {
                 Ok(Next::Reading) => {}
@@ -115,7 +137,7 @@ impl OpenedStream {
             Ok(Next::Step(batch)) => {
                 return StepPoll::Step(Box::new(self.deliver(batch, warnings)));
             }
-            Ok(Next::NotReady) if self.is_live => return StepPoll::NotReady,
+            Ok(Next::NotReady) if may_continue => return StepPoll::NotReady,
             Ok(Next::NotReady) => Some(format!(
                 "the writer has not closed the file and may have been killed: {}",
                 self.path

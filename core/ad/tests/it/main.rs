@@ -5,6 +5,7 @@
 mod excess;
 mod instance;
 mod instructions;
+mod late;
 mod opening;
 mod storing;
 mod support;

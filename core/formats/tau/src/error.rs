@@ -84,6 +84,14 @@ pub enum TauError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder of a relay cannot be used.
+    #[error("cannot be used as the folder of a relay: {}", .path.display())]
+    Folder {
+        /// The error of the operating system, or the reason.
+        source: io::Error,
+        /// The folder.
+        path: PathBuf,
+    },
     /// ADIOS2 cannot write the stream, or the rest of it.
     #[error("ADIOS2 cannot write it; is the disk full, or the folder not writable?: {}", .path.display())]
     Write {

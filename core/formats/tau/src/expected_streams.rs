@@ -12,16 +12,16 @@ pub fn expected_streams(input: &Path, found: &[PathBuf], num_ranks: u32) -> Vec<
     let Some(example) = found.first().filter(|_| !is_one) else {
         return found.to_vec();
     };
+    let all = (0..num_ranks).filter_map(|rank| with_rank_in_name(example, rank));
+    all.filter(|stream| is_named_by(input, stream)).collect()
+}
+
+/// Returns whether `input`, which exists or is a pattern, names a stream below it that may not exist yet.
+pub fn is_named_by(input: &Path, stream: &Path) -> bool {
     let pattern = glob::Pattern::new(&input.to_string_lossy()).ok();
     let pattern = pattern.filter(|_| !input.exists());
-    let is_named = |stream: &PathBuf| {
-        let mut folders = stream.ancestors();
-        pattern
-            .as_ref()
-            .is_none_or(|pattern| folders.any(|it| pattern.matches_path(it)))
-    };
-    let all = (0..num_ranks).filter_map(|rank| with_rank_in_name(example, rank));
-    all.filter(is_named).collect()
+    let mut folders = stream.ancestors();
+    pattern.is_none_or(|pattern| folders.any(|it| pattern.matches_path(it)))
 }
 
 /// Returns the name of the same stream of another rank.

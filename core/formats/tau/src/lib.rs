@@ -33,12 +33,12 @@ mod replay;
 
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TauError;
-pub use expected_streams::expected_streams;
+pub use expected_streams::{expected_streams, is_named_by};
 pub use format::{TauFormat, TauPart};
 pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
 pub use replay::{
-    PublisherProgram, RelayOptions, RelaySummary, ReplayOptions, ReplaySummary, publish, relay,
-    replay,
+    PublisherProgram, RelayOptions, RelayState, RelaySummary, ReplayOptions, ReplaySummary,
+    publish, relay, replay,
 };

@@ -248,9 +248,14 @@ impl Transport for Grpc {
         wire::reply_from_wire(self.call(async move { connection.sync(request).await })?)
     }
 
-    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError> {
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
         let mut connection = self.connection.clone();
-        let request = proto::ProgressRequest { program: program.0 };
+        let program = program.0;
+        let request = proto::ProgressRequest { program, num_ranks };
         let reply = self.call(async move { connection.progress(request).await })?;
         Ok(RunProgress {
             num_learning: reply.num_learning,

@@ -100,8 +100,9 @@ impl Pserver for PserverService {
         &self,
         request: Request<proto::ProgressRequest>,
     ) -> Result<Response<proto::ProgressReply>, Status> {
-        let program = ProgramId(request.into_inner().program);
-        let progress = self.state.progress(program, self.clock.now_ms());
+        let proto::ProgressRequest { program, num_ranks } = request.into_inner();
+        let now_ms = self.clock.now_ms();
+        let progress = self.state.progress(ProgramId(program), num_ranks, now_ms);
         Ok(Response::new(proto::ProgressReply {
             num_learning: progress.num_learning,
             absent: progress.absent.into_iter().map(|rank| rank.0).collect(),

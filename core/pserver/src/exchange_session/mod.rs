@@ -274,7 +274,7 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         }
     }
 
-    fn progress(&mut self) -> Result<Option<RunProgress>, PserverError> {
+    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError> {
         self.transport.begin_call();
         let Some(program) = self.hello.as_ref().map(|hello| hello.program) else {
             return Ok(None);
@@ -282,7 +282,7 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         if let Link::Down { .. } = self.flush()? {
             return Ok(None);
         }
-        match self.transport.progress(program) {
+        match self.transport.progress(program, num_ranks) {
             Err(PserverError::NotConnected { .. }) => {
                 self.attached = false;
                 Ok(None)

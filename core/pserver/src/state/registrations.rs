@@ -62,11 +62,14 @@ impl ServerState {
     }
 
     /// Returns the progress of a program's ranks: those that an instance reads or has read, also before a restart, and
-    /// all that a recorded run announces.
-    pub fn progress(&self, program: ProgramId, now_ms: u64) -> RunProgress {
-        let num_ranks = lock(&self.announced_ranks).get(&program).copied();
+    /// all that a recorded run announces, and all below `num_ranks`.
+    pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
+        let announced = lock(&self.announced_ranks).get(&program).copied();
+        let num_ranks = num_ranks
+            .min(MAX_ANNOUNCED_RANKS)
+            .max(announced.unwrap_or(0));
         let mut live = BTreeSet::new();
-        let mut known: BTreeSet<RankId> = (0..num_ranks.unwrap_or(0)).map(RankId).collect();
+        let mut known: BTreeSet<RankId> = (0..num_ranks).map(RankId).collect();
         for (&(of, rank), holder) in &*lock(&self.claims) {
             if of == program {
                 known.insert(rank);

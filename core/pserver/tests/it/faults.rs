@@ -105,8 +105,12 @@ impl Transport for Unreliable {
         self.call(|server| server.sync(request, 0))
     }
 
-    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError> {
-        self.call(|server| Ok(server.progress(program, 0)))
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {

@@ -272,7 +272,7 @@ fn final_anomalies_replace_those_reported_before() {
         .sync_and_report(Vec::new(), &reported)
         .expect("taken");
     state.take_packet(1);
-    let learnt_in = session.progress().expect("up").expect("up").learnt_in;
+    let learnt_in = session.progress(0).expect("up").expect("up").learnt_in;
     let kept = Metrics::of_step(
         StepId(2),
         &report(0, 2, fid, &[3000]).functions[0].anomalies,

@@ -75,8 +75,12 @@ impl Transport for Mortal {
         reply
     }
 
-    fn progress(&mut self, program: ProgramId) -> Result<RunProgress, PserverError> {
-        self.call(|server| Ok(server.progress(program, 0)))
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use callgrove_ad::{AdError, AdOptions, Instance, OpenStream, Pacing, Status, Stream};
+use callgrove_ad::{AdError, AdOptions, Instance, OpenStream, Pacing, Status, Stream, WriterGone};
 use callgrove_detect::Params;
 use callgrove_model::{
     CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId,
@@ -160,6 +160,7 @@ impl Script {
             open: self.ending(End::Good),
             path: "script".to_owned(),
             reopen: None,
+            writer_gone: WriterGone::default(),
         }
     }
 

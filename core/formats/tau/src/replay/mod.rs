@@ -5,6 +5,7 @@ mod messages;
 mod publisher;
 mod publisher_process;
 mod relay;
+mod relay_file;
 mod replay_clock;
 
 use std::fs;
@@ -25,6 +26,7 @@ use replay_clock::ReplayClock;
 pub use publisher::publish;
 pub use publisher_process::PublisherProgram;
 pub use relay::{RelayOptions, RelaySummary, relay};
+pub use relay_file::RelayState;
 
 /// Interval between two requests to the caller whether to go on.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -3,16 +3,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
+use callgrove_local::create_private_folder;
 use callgrove_model::{Progress, RankId, WarningKind, Warnings};
 
 use super::copy::Copier;
+use super::relay_file::RelayFile;
 use super::{POLL_INTERVAL, QUEUE_LEN};
 use crate::adios2::{BeginResult, BpStream, WriterEngine, write_error};
 use crate::error::TauError;
@@ -22,7 +24,8 @@ use callgrove_source::rank_in_name;
 /// The options of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// The folder for the files, which get the names of the streams. It is made if it does not exist.
+    /// The folder for the files, which get the names of the streams. It is made, for this user alone, if it does not
+    /// exist.
     pub out: PathBuf,
     /// Longest wait for the streams of the job.
     pub connect_timeout: Duration,
@@ -45,23 +48,32 @@ pub struct RelaySummary {
 
 /// Copies live streams over SST to BP5 files, each on its own thread, until all have ended or the caller stops. A step
 /// is read from the job as soon as it arrives. A step that the files cannot store is dropped as a whole and counted.
-/// The names that it announced are written with the next stored step.
+/// The names that it announced are written with the next stored step. The folder states which streams come, what was
+/// dropped, and whether the relay still runs ([`super::RelayState`]).
 ///
 /// # Errors
-/// [`TauError::Io`] if the folder for the files cannot be made; the error of the first stream if none can be opened.
+/// [`TauError::Folder`] if the folder for the files cannot be made, belongs to another user or to another relay; the
+/// error of the first stream if none can be opened.
 pub fn relay(
     streams: &[PathBuf],
     options: &RelayOptions,
     progress: Progress<'_>,
 ) -> Result<RelaySummary, TauError> {
     let library = options.adios2.get()?;
-    fs::create_dir_all(&options.out).map_err(|source| TauError::Io {
+    let of_folder = |source| TauError::Folder {
         source,
         path: options.out.clone(),
-    })?;
-    let shared = Arc::new(RelayState {
+    };
+    create_private_folder(&options.out).map_err(of_folder)?;
+    let names = streams.iter().map(PathBuf::as_path);
+    let file = RelayFile::create(&options.out, names).map_err(of_folder)?;
+    let shared = Arc::new(Shared {
+        is_stopped: AtomicBool::default(),
         max_bytes: options.max_bytes.unwrap_or(u64::MAX),
-        ..RelayState::default()
+        num_bytes: AtomicU64::default(),
+        num_steps: AtomicU64::default(),
+        num_dropped: AtomicU64::default(),
+        file: Mutex::new(file),
     });
     let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
     for path in streams {
@@ -89,7 +101,9 @@ pub fn relay(
         }
     }
     drop(sender);
-    collect(&reports, &shared, streams.len(), progress)
+    let summary = collect(&reports, &shared, streams.len(), progress)?;
+    shared.file().end().map_err(of_folder)?;
+    Ok(summary)
 }
 
 /// The stream of a link, and its result.
@@ -98,7 +112,7 @@ type LinkOutcome = (PathBuf, Result<Warnings, TauError>);
 /// Waits for all links, and asks them to end once the caller stops.
 fn collect(
     reports: &Receiver<LinkOutcome>,
-    shared: &RelayState,
+    shared: &Shared,
     num_streams: usize,
     progress: Progress<'_>,
 ) -> Result<RelaySummary, TauError> {
@@ -114,6 +128,7 @@ fn collect(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        shared.state_dropped();
         if progress.at(0.0).is_err() {
             shared.is_stopped.store(true, Ordering::Relaxed);
         }
@@ -130,14 +145,26 @@ fn collect(
     })
 }
 
-/// The state that all links share.
-#[derive(Default)]
-struct RelayState {
+/// What all links share.
+struct Shared {
     is_stopped: AtomicBool,
     max_bytes: u64,
     num_bytes: AtomicU64,
     num_steps: AtomicU64,
     num_dropped: AtomicU64,
+    file: Mutex<RelayFile>,
+}
+
+impl Shared {
+    fn file(&self) -> MutexGuard<'_, RelayFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// States in the folder how many steps were dropped. After a failure, the end states it.
+    fn state_dropped(&self) {
+        let num_dropped = self.num_dropped.load(Ordering::Relaxed);
+        self.file().state_dropped(num_dropped).ok();
+    }
 }
 
 /// One stream and its files.
@@ -146,7 +173,7 @@ struct Link {
     out: PathBuf,
     connect_timeout: Duration,
     library: Library,
-    shared: Arc<RelayState>,
+    shared: Arc<Shared>,
 }
 
 /// The files of a stream, until they can no longer be written.
@@ -174,6 +201,8 @@ impl Link {
                 }
             }
         }
+        // Those who see the end of the file see what is not in it, too.
+        self.shared.state_dropped();
         if let Some(Err(source)) = files.engine.map(AdiosEngine::close) {
             self.warn(&mut warnings, &write_error(source, &self.out).with_causes());
         }
