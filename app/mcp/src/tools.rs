@@ -189,7 +189,7 @@ impl McpServer {
     ) -> CallToolResult {
         let num_rows = limit.unwrap_or(USUAL_LIMIT);
         match self.worker.ask(move |runs| question(runs, num_rows)).await {
-            // Text alone, which every client reads: beside structured content it would be the same twice.
+            // Text alone, which every client reads: with structured content it would be the same twice.
             Ok(value) => {
                 let text = fitted_text(value, limit.is_some());
                 CallToolResult::success(vec![ContentBlock::text(text)])

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_detect::CallerKey;
+use callgrove_incidents::MessageNumbers;
 use callgrove_model::{
     CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, StepBatch, StepId,
     ThreadId, TimeNs,
@@ -14,7 +15,6 @@ use serde_json::value::RawValue;
 
 use crate::by_function::{ExecPosition, JudgedFunctions};
 use crate::gpu::{GpuThreads, Launches};
-use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 use crate::options::OutlierStatistic;
 

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use callgrove_incidents::{MessageEntry, StallEntry, StallSummary};
+use callgrove_incidents::{GapTracker, MessageEntry, MessageNumbers, StallEntry, StallSummary};
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
 
 use crate::by_function::ExecPosition;
-use crate::gaps::GapTracker;
-use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, NamedFunction};
 

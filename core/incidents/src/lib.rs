@@ -28,7 +28,9 @@
 mod book;
 mod document;
 mod excerpt;
+mod gaps;
 mod joined_incident;
+mod message_numbers;
 mod names;
 mod nested_calls;
 mod record;
@@ -36,6 +38,8 @@ mod stall_summary;
 
 pub use book::{DueIncidents, IncidentBook, RankProgress};
 pub use document::IncidentDocument;
+pub use gaps::GapTracker;
+pub use message_numbers::MessageNumbers;
 pub use names::FunctionNames;
 pub use record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,

@@ -4,80 +4,18 @@
 //! sees the files of its own node only. A rank that appears is claimed, registered at the parameter server, and read
 //! from its beginning. At its end an instance waits for those that are still expected, unless others read them.
 
-use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use callgrove_model::{RankId, WarningKind};
-use callgrove_provdb::ProvDbError;
 
 use super::Instance;
-use super::claimed_rank::ClaimedRank;
 use super::joining::resume;
-use super::status::STATUS_DELAY;
-use super::streams::Stream;
+use super::late_streams::Claiming;
 use crate::error::AdError;
 use crate::rank_detector::RankDetector;
 
 /// Pause between two questions to the parameter server which ranks others read.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Finds the streams that appear while an instance reads others. No call waits.
-pub trait LateStreams: Send {
-    /// Returns the streams that have appeared since the last call.
-    fn take_new(&mut self) -> Vec<Stream>;
-
-    /// Returns what is still expected. A stream is expected until [`LateStreams::take_new`] has returned it.
-    fn expected(&self) -> ExpectedStreams;
-}
-
-/// The streams that have not appeared yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExpectedStreams {
-    /// Their ranks, in ascending order; `None` while it is unknown which ranks the run has.
-    pub missing: Option<Vec<RankId>>,
-    /// True if they are not waited for any longer.
-    pub is_given_up: bool,
-    /// Number of steps, of all streams together, that were lost on their way to the files.
-    pub num_dropped: u64,
-}
-
-/// The late ranks of an instance.
-pub(super) struct LateRanks {
-    streams: Option<Box<dyn LateStreams>>,
-    /// The streams whose ranks are being claimed.
-    claimed: Vec<Claiming>,
-    since: Instant,
-    /// The time of the last question to the parameter server, and the missing ranks that nobody reads, if it answered.
-    asked: Option<(Instant, Option<Vec<RankId>>)>,
-}
-
-/// A stream whose rank is being claimed.
-struct Claiming {
-    stream: Stream,
-    answer: Receiver<Result<ClaimedRank, ProvDbError>>,
-    claimed: Option<ClaimedRank>,
-}
-
-impl LateRanks {
-    pub(super) fn new(streams: Option<Box<dyn LateStreams>>) -> Self {
-        Self {
-            streams,
-            claimed: Vec::new(),
-            since: Instant::now(),
-            asked: None,
-        }
-    }
-
-    /// Returns a message about the expected ranks, once the wait for them is long.
-    pub(super) fn message(&self) -> Option<String> {
-        let missing = self.streams.as_ref()?.expected().missing?;
-        let first = missing.first()?;
-        (self.since.elapsed() > STATUS_DELAY).then(|| {
-            let number = missing.len();
-            format!("{number} ranks have no stream yet, the first is {first}; waiting for it")
-        })
-    }
-}
 
 impl Instance {
     /// Starts to read the streams that have appeared, as soon as their ranks are claimed and registered.
@@ -93,53 +31,48 @@ impl Instance {
                 claimed: None,
             });
         }
-        for waiting in self
-            .late
-            .claimed
-            .iter_mut()
-            .filter(|it| it.claimed.is_none())
-        {
-            match waiting.answer.try_recv() {
-                Ok(answer) => waiting.claimed = Some(answer?),
-                // Without an answer the database has closed, which ends the instance.
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+        for waiting in &mut self.late.claimed {
+            // An answer that never comes is of a database that has closed, which ends the instance.
+            if let Ok(answer) = waiting.answer.try_recv() {
+                waiting.claimed = Some(answer?);
             }
         }
-        let ready = self.late.claimed.iter().filter(|it| it.claimed.is_some());
-        let new: Vec<RankId> = ready.map(|it| it.stream.rank).collect();
-        if new.is_empty() {
+        let waiting = std::mem::take(&mut self.late.claimed).into_iter();
+        let (ready, waiting): (Vec<_>, Vec<_>) = waiting.partition(|it| it.claimed.is_some());
+        self.late.claimed = waiting;
+        if ready.is_empty() {
             return Ok(());
         }
-        let num_before = self.detectors.len();
         let program = self.options.program;
-        self.reporter.hello.ranks.extend(&new);
-        let mut detectors: Vec<RankDetector> = new
-            .iter()
-            .map(|&rank| RankDetector::new(program, rank))
-            .collect();
+        let detector = |it: &Claiming| RankDetector::new(program, it.stream.rank);
+        let mut detectors: Vec<RankDetector> = ready.iter().map(detector).collect();
+        let num_before = self.detectors.len();
+        let ranks = ready.iter().map(|it| it.stream.rank);
+        self.reporter.hello.ranks.extend(ranks);
         if self.reporter.is_registered {
             let Some(welcome) = self.reporter.register()? else {
                 // The server knows how far the ranks were reported, so they wait until it is back.
                 self.reporter.hello.ranks.truncate(num_before);
+                self.late.claimed.extend(ready);
                 return Ok(());
             };
             resume(&mut detectors, welcome);
         }
-        for mut waiting in std::mem::take(&mut self.late.claimed) {
-            let Some(claimed) = waiting.claimed.take() else {
-                self.late.claimed.push(waiting);
-                continue;
-            };
-            let place = detectors
-                .iter()
-                .position(|it| it.rank() == waiting.stream.rank);
-            let mut detector = detectors.remove(place.unwrap_or_default());
+        for (ready, mut detector) in ready.into_iter().zip(detectors) {
+            let claimed = ready.claimed.unwrap_or_default();
             detector.known.recorded_until = claimed.recorded_until;
             self.detectors.push(detector);
             self.recorder.add_rank(claimed.claim);
-            self.streams.add(waiting.stream, claimed.announced)?;
+            self.streams.add(ready.stream, claimed.announced)?;
         }
         Ok(())
+    }
+
+    /// Returns a message about the expected ranks, once the wait for them is long. While streams are read, other instances
+    /// may read the missing ranks.
+    pub(super) fn waiting_for_ranks(&self) -> Option<String> {
+        let is_alone = !self.reporter.exchange.is_remote() || self.streams.have_ended();
+        self.late.message().filter(|_| is_alone)
     }
 
     /// Returns whether ranks are still to come, once all streams have ended. Ranks that do not come are counted.

@@ -11,6 +11,7 @@ mod deltas;
 mod final_pass;
 mod joining;
 mod late_ranks;
+mod late_streams;
 mod live;
 mod recorded;
 mod recorder;
@@ -39,8 +40,8 @@ use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
 
 use deltas::ModelDeltas;
-use late_ranks::LateRanks;
-pub use late_ranks::{ExpectedStreams, LateStreams};
+use late_streams::LateRanks;
+pub use late_streams::{ExpectedStreams, LateStreams};
 use recorder::Recorder;
 use reporter::Reporter;
 use status::OnStatus;
@@ -177,7 +178,7 @@ impl Instance {
             if self.status.stored.is_closed {
                 return Ok(());
             }
-            self.status.opening = self.streams.opening().or_else(|| self.late.message());
+            self.status.opening = self.streams.opening().or_else(|| self.waiting_for_ranks());
             is_stopped = watch(&self.status).is_break() && self.streams.may_end(&mut asked_to_end);
         }
         self.status.opening = None;

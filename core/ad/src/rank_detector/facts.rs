@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use callgrove_incidents::MessageNumbers;
 use callgrove_model::{ProgramId, Property, RankId, StepBatch};
 use callgrove_provdb::MetadataRecord;
 
 use super::calls::RankCalls;
 use super::rank_counters::RankCounters;
 use crate::gpu::{GpuThreads, Launches};
-use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
 use crate::record_builder::KernelLaunch;
 use crate::rules::Watchlist;

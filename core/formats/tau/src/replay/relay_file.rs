@@ -59,8 +59,8 @@ impl RelayFile {
         line.push(b'\n');
         file.write_all(&line)?;
         let mut created = Self {
+            state_begin: file.stream_position()?,
             file,
-            state_begin: line.len() as u64,
             state: CopyState::default(),
         };
         created.write_state()?;

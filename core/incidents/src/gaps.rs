@@ -11,7 +11,7 @@ const BLOCK: usize = 64;
 
 /// Tracks the gaps of one rank, step by step.
 #[derive(Debug, Default)]
-pub(crate) struct GapTracker {
+pub struct GapTracker {
     lanes: BTreeMap<ThreadId, LaneGaps>,
     /// The lengths of all gaps since the start.
     lengths: GapLengths,
@@ -19,17 +19,17 @@ pub(crate) struct GapTracker {
 
 /// The gaps of one thread in the current step.
 #[derive(Debug, Default)]
-pub(crate) struct LaneGaps {
+pub struct LaneGaps {
     /// The time of the last function event before the step.
-    pub(crate) last_before: Option<TimeNs>,
+    pub last_before: Option<TimeNs>,
     last: Option<TimeNs>,
     /// The long gaps that ended in the step, in order of time.
-    pub(crate) long: Vec<(TimeNs, TimeNs)>,
+    pub long: Vec<(TimeNs, TimeNs)>,
 }
 
 impl GapTracker {
     /// Finds the long gaps of the next step. Linear in the number of events.
-    pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
+    pub fn begin_step(&mut self, funcs: &FuncEvents) {
         for lane in self.lanes.values_mut() {
             lane.long.clear();
             lane.last_before = lane.last;
@@ -67,7 +67,7 @@ impl GapTracker {
     }
 
     /// Returns the gaps of a thread that has had any event.
-    pub(crate) fn of(&self, thread: ThreadId) -> Option<&LaneGaps> {
+    pub fn of(&self, thread: ThreadId) -> Option<&LaneGaps> {
         self.lanes.get(&thread)
     }
 }

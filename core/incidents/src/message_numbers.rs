@@ -21,7 +21,7 @@ type ChannelEnd = (CommKind, RankId, u64);
 /// n-th RECV on the other. This only holds if no message was missed. After a missing step, or if the stream was joined
 /// late, no message has a number any more. A channel whose events arrive out of order has no numbers from there on.
 #[derive(Debug, Default)]
-pub(crate) struct MessageNumbers {
+pub struct MessageNumbers {
     /// The step that comes next if no step is missing.
     next_step: u32,
     /// True once a step is missing.
@@ -58,7 +58,7 @@ struct NumberedMessage {
 
 /// The message numbers of a thread. Ascending rows are found without a search.
 #[derive(Clone, Debug)]
-pub(crate) struct ThreadNumbers<'a> {
+pub struct ThreadNumbers<'a> {
     channels: &'a Channels,
     messages: Option<&'a VecDeque<NumberedMessage>>,
     comms: &'a Comms,
@@ -68,7 +68,7 @@ pub(crate) struct ThreadNumbers<'a> {
 
 impl MessageNumbers {
     /// Numbers the messages of the next step.
-    pub(crate) fn take_in(&mut self, step: StepId, comms: &CommEvents) {
+    pub fn take_in(&mut self, step: StepId, comms: &CommEvents) {
         self.is_lost |= step.0 != self.next_step;
         self.next_step = step.0.saturating_add(1);
         if self.is_lost {
@@ -102,7 +102,7 @@ impl MessageNumbers {
     }
 
     /// Returns the numbers of the messages of a thread.
-    pub(crate) fn of_thread<'a>(&'a self, thread: ThreadId, comms: &'a Comms) -> ThreadNumbers<'a> {
+    pub fn of_thread<'a>(&'a self, thread: ThreadId, comms: &'a Comms) -> ThreadNumbers<'a> {
         ThreadNumbers {
             channels: &self.channels,
             messages: self.threads.get(&thread),
@@ -112,7 +112,7 @@ impl MessageNumbers {
     }
 
     /// Drops all but the newest messages of each thread.
-    pub(crate) fn retire(&mut self) {
+    pub fn retire(&mut self) {
         for messages in self.threads.values_mut() {
             let num_excess = messages.len().saturating_sub(MAX_KEPT);
             messages.drain(..num_excess);
@@ -122,7 +122,7 @@ impl MessageNumbers {
 
 impl ThreadNumbers<'_> {
     /// Returns the number of a message by its row in the thread's messages, or `None` if it is unknown.
-    pub(crate) fn number(&mut self, row: usize) -> Option<u64> {
+    pub fn number(&mut self, row: usize) -> Option<u64> {
         let (comms, messages) = (self.comms, self.messages?);
         let channel = |row: usize| (comms.kind[row], comms.partner[row], comms.tag[row]);
         let (time, own) = (comms.time[row], channel(row));
