@@ -332,7 +332,7 @@ fn ranks_that_open_their_files_late_are_followed_too() {
     instance.line_with("has no complete step yet").unwrap();
     copy_ranks(whole, live_folder, &[2]);
     instance
-        .line_with("3 ranks have no stream yet, the first is 0")
+        .line_with("3 ranks without a stream yet, the first is 0")
         .unwrap();
     copy_ranks(whole, live_folder, &[0, 1, 3]);
     let summary = lines(&instance.finish().unwrap()).remove(0);

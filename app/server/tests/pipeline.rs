@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity};
+use callgrove_provdb::{AccessMode, Document, RecordedTree, TREE_VERSION, TreeRecord};
+use callgrove_provdb_stores::{OpenOptions, open};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
     Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };
 use callgrove_pserver_net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_server::Credential;
-use callgrove_server::api::{self, Api, Live, TreeModelRegistry};
+use callgrove_server::api::{self, Api, Documents, Live, TreeModelRegistry};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::maintenance::Maintenance;
@@ -118,7 +120,7 @@ fn a_packet_receiver_is_trusted_only_with_the_authority_of_its_certificate() {
     assert_eq!(received.snapshot().progress.version, 1);
 }
 
-/// A reader that accepts any text as a model of one function.
+/// A reader that accepts any text as a model of one function, which cannot judge any execution.
 #[derive(Debug)]
 struct AnyText([String; 1]);
 
@@ -138,7 +140,7 @@ impl TreeJudge for AnyText {
     }
 
     fn judge(&self, _: &Forest) -> Result<Vec<TreeVerdict>, String> {
-        Ok(Vec::new())
+        Err("a feature is not a number".to_owned())
     }
 
     fn reasons(&self, _: &Forest) -> Result<Vec<Vec<Reason>>, String> {
@@ -189,6 +191,80 @@ fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
             "{message}"
         );
     }
+    let models = client.tree_models().unwrap().models;
+    assert_eq!((models[0].in_force, models[0].versions.len()), (Some(1), 1));
+}
+
+#[test]
+fn a_model_is_tried_on_recorded_executions_before_it_is_in_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("db").to_string_lossy().into_owned();
+    let record = |function: &str, number: u64| {
+        let record = TreeRecord {
+            version: TREE_VERSION,
+            event_id: format!("0:0:{number}"),
+            pid: 0,
+            rid: 0,
+            tid: 0,
+            fid: 0,
+            func: function.into(),
+            hostname: "node".into(),
+            entry: 1_000 * number,
+            exit: 1_000 * number + 10,
+            runtime_total: 10,
+            io_step: 0,
+            is_sample: true,
+            judged: None,
+            outlier_score: 0.0,
+            outlier_severity: 10,
+            num_calls: 1,
+            tree: Some(RecordedTree {
+                functions: vec![function.into()],
+                depth: vec![0],
+                func: vec![0],
+                entry: vec![0],
+                inclusive: vec![10],
+            }),
+        };
+        Document::tree(&record).unwrap()
+    };
+    let mut store = open(&place, &OpenOptions::default()).unwrap();
+    store.put(&[record("other", 0)]).unwrap();
+    let documents = {
+        let place = place.clone();
+        let options = OpenOptions {
+            mode: AccessMode::ReadOnly,
+            ..OpenOptions::default()
+        };
+        Documents::new(1, move || open(&place, &options))
+    };
+    let registry = TreeModelRegistry {
+        state: Arc::new(ServerState::new(StateOptions::default())),
+        reader: Arc::new(AnyText(["compute".to_owned()])),
+        is_kept: false,
+    };
+    let api = Api {
+        live: Live::Absent,
+        tree_models: Some(registry),
+        documents: Some(documents),
+    };
+    let server = support::start_api(config(), api);
+    let client = Client::new(server.url(), &ClientOptions::default()).unwrap();
+    let publication = ModelPublication {
+        name: "compute".to_owned(),
+        model: "any text".to_owned(),
+        note: String::new(),
+        by: "me".to_owned(),
+    };
+    // Nothing that it judges is recorded yet.
+    assert_eq!(client.publish_tree_model(&publication).unwrap(), 1);
+    store.put(&[record("compute", 1)]).unwrap();
+    let refusal = client.publish_tree_model(&publication).unwrap_err();
+    let message = refusal.to_string();
+    assert!(
+        message.contains("1 recorded execution: a feature is not a number"),
+        "{message}"
+    );
     let models = client.tree_models().unwrap().models;
     assert_eq!((models[0].in_force, models[0].versions.len()), (Some(1), 1));
 }

@@ -67,8 +67,6 @@ pub(crate) struct TreeOutcome {
     pub(crate) num_judged: u64,
     pub(crate) num_abnormal: u64,
     pub(crate) documents: Vec<Document>,
-    /// The reason why trees could not be judged, if they could not.
-    pub(crate) trouble: Option<String>,
     /// How well the models fit.
     pub(crate) fits: Vec<ModelFit>,
     /// The p-values of the last trees, for each model that judged any in the step.
@@ -228,39 +226,32 @@ impl TreeStep<'_> {
     ) -> Result<(), ProvDbError> {
         trees.sort_by_key(|(_, _, position)| (position.lane, position.exec));
         let (forest, trees) = self.forest(&trees);
-        let verdicts = match model.map(|model| model.judge.judge(&forest)) {
-            Some(Ok(mut verdicts)) => {
-                let rate = model.map_or(0.0, |model| model.judge.false_discovery_rate());
-                if let Some(recent) = recent {
-                    // Decisions are made in order of exit, as in a stream.
-                    let mut order: Vec<usize> = (0..verdicts.len()).collect();
-                    order.sort_by_key(|&at| forest.tree(TreeIdx::from_index(at)).exit());
-                    for at in order {
-                        let verdict = &mut verdicts[at];
-                        verdict.is_abnormal = recent.is_discovery(verdict.decision_ln_p, rate);
-                    }
-                    let p_values = model.map(|model| (model.name.to_string(), recent.clone()));
-                    outcome.p_values.extend(p_values);
-                }
-                Some(verdicts)
-            }
-            Some(Err(cause)) => {
-                outcome.trouble =
-                    model.map(|model| format!("the tree model {}: {cause}", model.name));
-                None
-            }
-            None => None,
+        let judged = model.map_or(Ok(Vec::new()), |model| model.judge.judge(&forest));
+        let (mut verdicts, mut failure) = match judged {
+            Ok(verdicts) => (verdicts, None),
+            Err(cause) => (Vec::new(), Some(cause)),
         };
-        let verdicts = verdicts.unwrap_or_default();
-        outcome.fits.extend(model.map(|model| model.fit(&verdicts)));
-        let mut reasons = match model.map(|model| reasons(model, &forest, &verdicts)) {
-            Some(Ok(reasons)) => reasons,
-            Some(Err(cause)) => {
-                outcome.trouble = Some(cause);
-                BTreeMap::new()
+        if let (Some(model), Some(recent), None) = (model, recent, &failure) {
+            // Decisions are made in order of exit, as in a stream.
+            let mut order: Vec<usize> = (0..verdicts.len()).collect();
+            order.sort_by_key(|&at| forest.tree(TreeIdx::from_index(at)).exit());
+            let rate = model.judge.false_discovery_rate();
+            for at in order {
+                let verdict = &mut verdicts[at];
+                verdict.is_abnormal = recent.is_discovery(verdict.decision_ln_p, rate);
             }
-            None => BTreeMap::new(),
-        };
+            let p_values = (model.name.to_string(), recent.clone());
+            outcome.p_values.extend([p_values]);
+        }
+        let explained = model.map_or(Ok(BTreeMap::new()), |model| {
+            reasons(model, &forest, &verdicts)
+        });
+        let mut reasons = explained.unwrap_or_else(|cause| {
+            failure.get_or_insert(cause);
+            BTreeMap::new()
+        });
+        let fit = model.map(|model| model.fit(&verdicts, failure));
+        outcome.fits.extend(fit);
         for (at, step_tree) in trees.iter().enumerate() {
             let verdict = verdicts.get(at);
             outcome.num_judged += u64::from(verdict.is_some());

@@ -47,6 +47,8 @@ pub(crate) struct ModelFit {
     num_distinct: u64,
     /// Share of its training trees that the model calls abnormal.
     share_in_training: f64,
+    /// Why the model could not judge or explain trees, if so.
+    failure: Option<String>,
 }
 
 /// The verdict on a new model.
@@ -59,8 +61,8 @@ enum Trial {
 }
 
 impl TreeModelInForce {
-    /// Returns how well the model fits trees.
-    pub(crate) fn fit(&self, verdicts: &[TreeVerdict]) -> ModelFit {
+    /// Returns how well the model fits trees. `failure` is the error of judging or explaining them, if there is one.
+    pub(crate) fn fit(&self, verdicts: &[TreeVerdict], failure: Option<String>) -> ModelFit {
         let count = |is_it: fn(&TreeVerdict) -> bool| {
             let counted = verdicts.iter().filter(|it| is_it(it)).count();
             u64::try_from(counted).unwrap_or(u64::MAX)
@@ -73,6 +75,7 @@ impl TreeModelInForce {
             num_abnormal: count(|it| it.is_abnormal),
             num_distinct: count(|it| it.p_value <= COMMON_P_VALUE),
             share_in_training: self.judge.abnormal_share(),
+            failure,
         }
     }
 }
@@ -84,11 +87,12 @@ impl ModelFit {
         self.num_unlike += other.num_unlike;
         self.num_abnormal += other.num_abnormal;
         self.num_distinct += other.num_distinct;
+        self.failure = self.failure.take().or_else(|| other.failure.clone());
     }
 
     /// Returns whether most trees so far are like the training, and not nearly all of them are abnormal.
     fn is_good(&self) -> bool {
-        2 * self.num_unlike <= self.num_trees && !self.calls_nearly_all()
+        self.failure.is_none() && 2 * self.num_unlike <= self.num_trees && !self.calls_nearly_all()
     }
 
     fn calls_nearly_all(&self) -> bool {
@@ -99,7 +103,9 @@ impl ModelFit {
 
     fn trial(&self) -> Trial {
         let Self { num_trees, .. } = *self;
-        if num_trees < NUM_FIT_TREES {
+        if let Some(failure) = &self.failure {
+            Trial::Bad(format!("it cannot judge an execution: {failure}"))
+        } else if num_trees < NUM_FIT_TREES {
             Trial::Open
         } else if self.calls_nearly_all() {
             Trial::Bad(format!(
@@ -185,7 +191,7 @@ impl TreeModels {
                         version,
                         judge,
                     };
-                    let fit = model.fit(&[]);
+                    let fit = model.fit(&[], None);
                     let last = self.models.insert(Arc::clone(&name), model);
                     // A model without a good fit so far is not worth returning to.
                     let previous = match self.tried.remove(&name) {
@@ -205,8 +211,8 @@ impl TreeModels {
     }
 
     /// Adds the fits of models. A model is for another run if most of its first trees are unlike its training, if it
-    /// calls nearly all of them abnormal, or if it cannot distinguish them. Then the previous model returns, and the
-    /// result is a message.
+    /// calls nearly all of them abnormal, or if it cannot distinguish them. Then, or if it fails at any time, the previous
+    /// model returns, and the result is a message.
     pub(crate) fn add_fits(
         &mut self,
         fits: impl Iterator<Item = ModelFit>,
@@ -214,9 +220,15 @@ impl TreeModels {
         functions: &NameTable<FuncId>,
     ) -> Option<String> {
         for fit in fits {
-            let tried = self.tried.get_mut(&fit.name);
-            if let Some(tried) = tried.filter(|tried| tried.fit.version == fit.version) {
-                tried.fit.add(&fit);
+            let model = self.models.get(&fit.name);
+            let is_tried = fit.failure.is_some() || self.tried.contains_key(&fit.name);
+            if is_tried && model.is_some_and(|model| model.version == fit.version) {
+                let tried = self.tried.entry(Arc::clone(&fit.name));
+                let tried = tried.and_modify(|tried| tried.fit.add(&fit));
+                tried.or_insert(TriedModel {
+                    fit,
+                    previous: None,
+                });
             }
         }
         let is_over =

@@ -390,6 +390,24 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     }
 }
 
+/// Adds the pointers to all numbers that are no integers.
+fn add_places_of_reals(value: &serde_json::Value, place: String, places: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => places.push(place),
+        serde_json::Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                add_places_of_reals(item, format!("{place}/{at}"), places);
+            }
+        }
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                add_places_of_reals(field, format!("{place}/{name}"), places);
+            }
+        }
+        _ => {}
+    }
+}
+
 #[test]
 fn refuses_models_that_no_training_produces() {
     let forest = forest_with_one_long_wait();
@@ -398,10 +416,19 @@ fn refuses_models_that_no_training_produces() {
     let model = ModelArtifact::new(&forest, &embedding, &detector, Progress::none()).unwrap();
     let json = serde_json::to_value(&model).unwrap();
     let read = |json: &serde_json::Value| {
-        let artifact = ModelArtifact::read(json.to_string().as_bytes()).unwrap();
-        TreeModel::new(artifact)
+        ModelArtifact::read(json.to_string().as_bytes()).and_then(TreeModel::new)
     };
     assert!(read(&json).is_ok());
+    let mut places = Vec::new();
+    add_places_of_reals(&json, String::new(), &mut places);
+    assert!(places.len() > 100, "{}", places.len());
+    for place in places.iter().step_by(places.len() / 100) {
+        for number in [1e300, -1e300] {
+            let mut wrong = json.clone();
+            *wrong.pointer_mut(place).expect(place) = number.into();
+            assert!(read(&wrong).is_err(), "{place} = {number}");
+        }
+    }
     for (path, number) in [
         ("/svm/rho", 1e300),
         ("/svm/rho", -1e300),

@@ -7,10 +7,15 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use callgrove_detect::TreeJudge;
+use callgrove_model::count_of;
+use callgrove_provdb::{
+    Collection, Path, ProvDbError, Query as DocumentQuery, SortKey, TreeRecord,
+};
 use callgrove_pserver::{
     InstanceModels, ModelInForce, ModelPublication, MonotonicClock, PserverError, ServerState,
     TreeModelList,
 };
+use callgrove_watch::recorded_forest;
 use serde::{Deserialize, Serialize};
 
 use super::error::ApiError;
@@ -18,6 +23,9 @@ use super::state::Api;
 
 /// Maximum size of a request: a model, encoded as a string in JSON.
 pub(super) const MAX_BODY_BYTES: usize = 3 * callgrove_pserver::MAX_TREE_MODEL_BYTES;
+/// Number of the newest recorded trees among which those are that a model is tried on.
+const NUM_TRIED: u64 = 200;
+
 /// Answer of `POST /api/tree-models`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
@@ -80,6 +88,7 @@ pub(super) async fn publish(
     let registry = api.tree_models()?;
     let Json(publication) = publication.map_err(|error| unreadable(&error))?;
     let (reader, state) = (Arc::clone(&registry.reader), Arc::clone(&registry.state));
+    let recorded = newest_trees(&api).await?;
     // Reading a large model takes long enough to delay other requests.
     let published = tokio::task::spawn_blocking(move || {
         let invalid = |cause| PserverError::UnfitTreeModel {
@@ -88,6 +97,7 @@ pub(super) async fn publish(
         };
         let judge = reader.read(publication.model.as_bytes()).map_err(invalid)?;
         check_fit(&*judge, &state).map_err(invalid)?;
+        try_out(&*judge, &recorded, &state).map_err(invalid)?;
         let time_us = MonotonicClock::new().now_ms() * 1000;
         state.publish_tree_model(&publication, judge.functions(), time_us)
     });
@@ -131,6 +141,51 @@ fn check_fit(judge: &dyn TreeJudge, state: &ServerState) -> Result<(), String> {
         return Err(format!("the run has called no function {functions} so far"));
     }
     Ok(())
+}
+
+/// Returns the newest trees that the job has recorded; none without a database.
+async fn newest_trees(api: &Api) -> Result<Vec<TreeRecord>, ApiError> {
+    let Some(documents) = &api.documents else {
+        return Ok(Vec::new());
+    };
+    let found = documents.ask(std::future::pending(), |store| {
+        let newest = DocumentQuery {
+            sort: Some(SortKey {
+                path: Path::parse("entry")?,
+                is_descending: true,
+            }),
+            limit: Some(NUM_TRIED),
+            ..DocumentQuery::all(Collection::Trees)
+        };
+        match store.find(&newest) {
+            Err(ProvDbError::Missing(_)) => Ok(Vec::new()),
+            found => found,
+        }
+    });
+    let documents = found.await?.into_iter();
+    // A record that cannot be read is of no use here.
+    Ok(documents
+        .filter_map(|json| serde_json::from_str(&json).ok())
+        .collect())
+}
+
+/// Checks that a model can judge and explain recorded trees of its functions, if there are any.
+fn try_out(
+    judge: &dyn TreeJudge,
+    recorded: &[TreeRecord],
+    state: &ServerState,
+) -> Result<(), String> {
+    let is_judged = |record: &&TreeRecord| judge.functions().iter().any(|it| **it == *record.func);
+    let own: Vec<TreeRecord> = recorded.iter().filter(is_judged).cloned().collect();
+    let (forest, _) = recorded_forest(&own, state.run());
+    if forest.is_empty() {
+        return Ok(());
+    }
+    let tried = judge.judge(&forest).and_then(|_| judge.reasons(&forest));
+    tried.map(drop).map_err(|cause| {
+        let number = count_of(forest.len(), "recorded execution");
+        format!("it fails on {number}: {cause}")
+    })
 }
 
 fn unreadable(error: &JsonRejection) -> ApiError {

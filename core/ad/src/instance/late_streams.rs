@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
-use callgrove_model::RankId;
+use callgrove_model::{RankId, count_of};
 use callgrove_provdb::ProvDbError;
 
 use super::claimed_rank::ClaimedRank;
@@ -62,8 +62,8 @@ impl LateRanks {
         let missing = self.streams.as_ref()?.expected().missing?;
         let first = missing.first()?;
         (self.since.elapsed() > STATUS_DELAY).then(|| {
-            let number = missing.len();
-            format!("{number} ranks have no stream yet, the first is {first}; waiting for it")
+            let number = count_of(missing.len(), "rank");
+            format!("{number} without a stream yet, the first is {first}: waiting for it")
         })
     }
 }

@@ -59,9 +59,6 @@ impl Status {
     pub(super) fn count_trees(&mut self, trees: TreeOutcome) -> Vec<ModelFit> {
         self.num_trees += trees.num_judged;
         self.num_abnormal_trees += trees.num_abnormal;
-        if trees.trouble.is_some() {
-            self.tree_trouble = trees.trouble;
-        }
         trees.fits
     }
 

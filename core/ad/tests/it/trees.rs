@@ -20,6 +20,8 @@ struct LongerThan {
     limit_us: i64,
     /// True if its training had no such tree.
     is_foreign: bool,
+    /// True if it judges nothing.
+    fails: bool,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ impl TreeModelReader for Reader {
             functions: functions.split(',').map(str::to_owned).collect(),
             limit_us: limit_us.abs(),
             is_foreign: limit_us < 0,
+            fails: limit == "fails",
         }))
     }
 }
@@ -48,6 +51,9 @@ impl TreeJudge for LongerThan {
     }
 
     fn judge(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, String> {
+        if self.fails {
+            return Err("a feature is not a number".to_owned());
+        }
         let verdict = |tree| {
             let beyond = forest.tree(TreeIdx::from_index(tree)).duration().as_us() - self.limit_us;
             TreeVerdict {
@@ -324,6 +330,28 @@ fn a_model_of_other_trees_is_reported_and_the_previous_one_returns() {
         }
     });
     assert_eq!((records.len(), status.num_trees), (10, 20));
+}
+
+#[test]
+fn a_model_that_fails_is_put_aside_at_once() {
+    let server = server();
+    let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
+        let model = match step {
+            1 => "f 300",
+            3 => "f fails",
+            _ => return,
+        };
+        server.publish_tree_model(&of("f", model), &[], 0).unwrap();
+    });
+    // The executions of the step in which it came into force are not judged.
+    let judged = (1..30).filter(|step| *step != 3);
+    let judged: Vec<_> = judged.map(|step| (step, Some(1))).collect();
+    assert_eq!(judged_by(&records), judged);
+    let trouble = status.tree_trouble.unwrap();
+    assert!(
+        trouble.contains("version 2") && trouble.contains("not a number"),
+        "{trouble}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use callgrove_model::{Forest, Label, Progress, RunIdentity, TreeIdx, WeightUnit};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::embedding::{Embedding, Features};
 use super::listing::causes;
@@ -15,6 +16,9 @@ use callgrove_learn::stack2vec::OutputLayer;
 use callgrove_trees::error::{MlError, Result};
 use callgrove_trees::explain::{CallPaths, UsualArtifact, UsualTrees};
 use callgrove_trees::wl::SubtreeHash;
+
+/// Largest absolute value of a number in a model: times in nanoseconds are the largest that a training gives.
+const MAX_NUMBER: f64 = 1e18;
 
 /// Version of the model files that this program writes.
 pub const MODEL_VERSION: u32 = 7;
@@ -173,11 +177,17 @@ impl ModelArtifact {
     /// Parses a model file.
     ///
     /// # Errors
-    /// [`MlError::NoModel`], [`MlError::ModelVersion`].
+    /// [`MlError::NoModel`], [`MlError::ModelVersion`], [`MlError::DamagedModel`].
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let no_model = |cause: serde_json::Error| MlError::NoModel(cause.to_string());
         let head: Head = serde_json::from_slice(bytes).map_err(no_model)?;
         check_version(head.version)?;
+        let content: Value = serde_json::from_slice(bytes).map_err(no_model)?;
+        if !has_plausible_numbers(&content) {
+            return Err(MlError::DamagedModel {
+                reason: "it has a number that no training gives",
+            });
+        }
         serde_json::from_slice(bytes).map_err(no_model)
     }
 
@@ -273,6 +283,19 @@ pub(super) fn used_functions(forest: &Forest) -> Vec<bool> {
         }
     }
     is_used
+}
+
+/// Returns whether no number is so large that sums and squares of features could exceed the range of numbers.
+fn has_plausible_numbers(value: &Value) -> bool {
+    match value {
+        // Integers are times, counts and parts of hashes.
+        Value::Number(number) => {
+            !number.is_f64() || number.as_f64().is_some_and(|it| it.abs() <= MAX_NUMBER)
+        }
+        Value::Array(items) => items.iter().all(has_plausible_numbers),
+        Value::Object(fields) => fields.values().all(has_plausible_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }
 
 fn check_version(found: u32) -> Result<()> {
