@@ -1,6 +1,6 @@
 //! Laws that hold for every run, complete or damaged.
 
-use callgrove_causes::{Causes, DelayRole};
+use callgrove_causes::{CauseKind, Causes, DelayRole};
 use callgrove_model::{
     CommKind, DurationNs, ExecIdx, ExecRef, FuncEventKind, FuncId, NameTable, ProgramId, Progress,
     RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
@@ -187,8 +187,13 @@ proptest! {
             let is_root = causes.roots().contains(&incident.root);
             prop_assert!(is_root || incident.kind.is_by_design());
             prop_assert!(incident.start <= incident.end);
-            let place = (!incident.kind.is_by_design(), incident.delay);
-            prop_assert!(last.is_none_or(|last| last >= place), "by design last, largest first");
+            let certainty = match incident.kind {
+                CauseKind::NotEntered => 2,
+                CauseKind::Unknown => 0,
+                _ => 1,
+            };
+            let place = (!incident.kind.is_by_design(), certainty, incident.delay);
+            prop_assert!(last.is_none_or(|last| last >= place), "by design last, then unknown; largest first");
             last = Some(place);
             let like = incidents.similar_to(incident).expect("every incident has a group");
             prop_assert!(like.incidents.contains(&index));
