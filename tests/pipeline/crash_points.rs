@@ -1,7 +1,6 @@
 //! A recorded run whose process ends at any commit, and is started again, gets the results of an undisturbed one.
 //! `CALLGROVE_CRASH_POINTS=8` tries more commits than a normal test run, and a million tries each of them.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -36,11 +35,7 @@ fn write_stalling_run(folder: &Path) {
                 let time_us = start_us + 1_000 + 5 * number;
                 step.comms.push([0, rank, 0, 3, 7, source, 8, time_us]);
             }
-            let mut time_us = start_us;
-            for (event, timer, after_us) in [(0, 0, 10), (0, 1, 200), (1, 1, wait_us), (1, 0, 5)] {
-                time_us += after_us;
-                step.funcs.push([0, rank, 0, event, timer, time_us]);
-            }
+            add_call_with_wait(&mut step, rank, start_us, wait_us);
         }
         if number == 0 {
             step.attributes = named(rank, &["work()", "MPI_Wait()"]);
@@ -125,12 +120,7 @@ fn run_with_crash(run: &str, store: &str, commit: u64) -> bool {
     // The files exist, so that each commit is one of the server's data.
     let mut provdb = start(&["provdb", store, "--listen", "127.0.0.1:0"]);
     let provdb_url = provdb.url().unwrap();
-    // A free port, at which nothing listens yet.
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let address = free_address();
     let url = format!("http://{address}");
     let args = ["pserver", "--provdb", &provdb_url, "--listen", &address];
     let mut server = Process::start(&mut crashing(&args, commit)).unwrap();

@@ -1,6 +1,5 @@
 //! Processes that die, start late, end together, or do not answer.
 
-use std::net::TcpListener;
 use std::path::Path;
 
 use callgrove_provdb::Collection;
@@ -13,12 +12,7 @@ use crate::support::*;
 fn processes_may_start_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let store = path_in(&folder, "served");
-    // A free port, at which nothing listens yet.
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let address = free_address();
     let url = format!("http://{address}");
     let instance = start(&["ad", &example(), "--provdb", &url]);
     instance.line_with("waiting for it").unwrap();
@@ -32,13 +26,7 @@ fn processes_may_start_in_any_order() {
 fn the_first_processes_of_an_account_may_start_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let (store, config) = (path_in(&folder, "served"), path_in(&folder, "config"));
-    let free_address = || {
-        TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-    };
-    let [at_provdb, at_pserver] = [free_address(), free_address()].map(|it| it.to_string());
+    let [at_provdb, at_pserver] = [free_address(), free_address()];
     let [provdb_url, url] = [&at_provdb, &at_pserver].map(|it| format!("http://{it}"));
     // The account has no token yet: the first server makes it.
     let start = |args: &[&str]| {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use callgrove_provdb::Collection;
+use serde_json::Value;
 
 use crate::support::*;
 
@@ -32,6 +33,10 @@ fn a_job_survives_its_ad_instance_and_nothing_is_lost() {
     replay.finish().unwrap();
     let relayed = relay.finish().unwrap();
     assert!(relayed.contains("steps of 4 streams"), "{relayed}");
+    // The folder is a run like any other.
+    let contents: Value =
+        serde_json::from_str(&stdout(&["info", &files, "--format", "json"])).unwrap();
+    assert_eq!(contents["ranks"], 4);
     instance.go_on().unwrap();
     let summary = lines(&instance.finish().unwrap()).remove(0);
     server.terminate().unwrap();

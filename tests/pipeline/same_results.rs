@@ -73,10 +73,7 @@ fn sixteen_processes_find_the_same_as_one() {
         for _ in 0..60 {
             let is_slow = numbers.below(200) == 0;
             let wait_us = 50 + numbers.below(20) as u64 + if is_slow { 40_000 } else { 0 };
-            for (event, timer, after_us) in [(0, 0, 10), (0, 1, 200), (1, 1, wait_us), (1, 0, 5)] {
-                time_us += after_us;
-                step.funcs.push([0, rank, 0, event, timer, time_us]);
-            }
+            time_us = add_call_with_wait(&mut step, rank, time_us, wait_us);
         }
         if number == 0 {
             step.attributes = named(rank, &["work()", "MPI_Wait()"]);

@@ -1,5 +1,6 @@
 //! Shared by the tests of the pipeline.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -124,6 +125,22 @@ pub(crate) fn write_run(
         }
         writer.close().unwrap();
     }
+}
+
+/// Adds a call of timer 0 that begins after `time_us`, with one of timer 1 of `wait_us` in it. Returns its end.
+pub(crate) fn add_call_with_wait(step: &mut TauStep, rank: u64, time_us: u64, wait_us: u64) -> u64 {
+    let mut time_us = time_us;
+    for (event, timer, after_us) in [(0, 0, 10), (0, 1, 200), (1, 1, wait_us), (1, 0, 5)] {
+        time_us += after_us;
+        step.funcs.push([0, rank, 0, event, timer, time_us]);
+    }
+    time_us
+}
+
+/// Returns an address of this machine at which nothing listens yet.
+pub(crate) fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
 }
 
 /// Returns what the first step of a generated rank announces: its functions and its host.

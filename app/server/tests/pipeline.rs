@@ -148,6 +148,37 @@ impl TreeJudge for AnyText {
     }
 }
 
+/// Serves the models of a run with a reader that accepts any text.
+fn serve_models(
+    state: Arc<ServerState>,
+    is_kept: bool,
+    live: Live,
+    documents: Option<Documents>,
+) -> (RunningServer, Client) {
+    let registry = TreeModelRegistry {
+        state,
+        reader: Arc::new(AnyText(["compute".to_owned()])),
+        is_kept,
+    };
+    let api = Api {
+        live,
+        tree_models: Some(registry),
+        documents,
+    };
+    let server = support::start_api(config(), api);
+    let client = Client::new(server.url(), &ClientOptions::default()).expect("a valid address");
+    (server, client)
+}
+
+fn publication() -> ModelPublication {
+    ModelPublication {
+        name: "compute".to_owned(),
+        model: "any text".to_owned(),
+        note: String::new(),
+        by: "me".to_owned(),
+    }
+}
+
 #[test]
 fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,24 +186,8 @@ fn a_model_for_a_finished_run_is_refused_at_once_with_a_remedy() {
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
     let maintenance = Maintenance::start(support::saved_in(&place, &state, &hub)).unwrap();
-    let registry = TreeModelRegistry {
-        state,
-        reader: Arc::new(AnyText(["compute".to_owned()])),
-        is_kept: true,
-    };
-    let api = Api {
-        live: Live::Published(hub),
-        tree_models: Some(registry),
-        documents: None,
-    };
-    let server = support::start_api(config(), api);
-    let client = Client::new(server.url(), &ClientOptions::default()).unwrap();
-    let publication = ModelPublication {
-        name: "compute".to_owned(),
-        model: "any text".to_owned(),
-        note: String::new(),
-        by: "me".to_owned(),
-    };
+    let (_server, client) = serve_models(state, true, Live::Published(hub), None);
+    let publication = publication();
     assert_eq!(client.publish_tree_model(&publication).unwrap(), 1);
     maintenance.finish().saved.unwrap();
     let out_of_force = ModelInForce {
@@ -238,24 +253,9 @@ fn a_model_is_tried_on_recorded_executions_before_it_is_in_force() {
         };
         Documents::new(1, move || open(&place, &options))
     };
-    let registry = TreeModelRegistry {
-        state: Arc::new(ServerState::new(StateOptions::default())),
-        reader: Arc::new(AnyText(["compute".to_owned()])),
-        is_kept: false,
-    };
-    let api = Api {
-        live: Live::Absent,
-        tree_models: Some(registry),
-        documents: Some(documents),
-    };
-    let server = support::start_api(config(), api);
-    let client = Client::new(server.url(), &ClientOptions::default()).unwrap();
-    let publication = ModelPublication {
-        name: "compute".to_owned(),
-        model: "any text".to_owned(),
-        note: String::new(),
-        by: "me".to_owned(),
-    };
+    let state = Arc::new(ServerState::new(StateOptions::default()));
+    let (_server, client) = serve_models(state, false, Live::Absent, Some(documents));
+    let publication = publication();
     // Nothing that it judges is recorded yet.
     assert_eq!(client.publish_tree_model(&publication).unwrap(), 1);
     store.put(&[record("compute", 1)]).unwrap();

@@ -12,7 +12,7 @@ use callgrove_model::RankId;
 use callgrove_source::{Next, Part as _, Registry, SourceError, rank_in_name};
 use callgrove_tau::{LiveOptions, RelayState, TauFormat, expected_streams, is_named_by, open_live};
 
-use super::live_stream::{library, live_stream};
+use super::live_stream::{library, live_stream, no_rank};
 use crate::error::PipelineError;
 
 /// Pause between two searches for files.
@@ -90,8 +90,7 @@ impl GrowingFiles {
                     let streams = std::mem::take(&mut found.new);
                     return Ok((streams, Box::new(LaterFiles::start(self, found)?)));
                 }
-                Ok(_) if is_last => return Err(PipelineError::NoRank { path: self.input }),
-                Err(error) if is_last || !may_appear(&error) => return Err(error.into()),
+                Err(error) if is_last || !may_appear(&error) => return Err(error),
                 Ok(_) | Err(_) => {}
             }
             if self.since.elapsed() > REPORT_AFTER {
@@ -106,12 +105,10 @@ impl GrowingFiles {
     }
 
     /// Searches for the streams that no search has returned.
-    fn search(&mut self) -> Result<Found, SourceError> {
+    fn search(&mut self) -> Result<Found, PipelineError> {
         let (relays, streams) = loop {
             // The states first: after the end of a relay, the search finds all of its files.
-            let folders = self.folders.keys();
-            let relays = folders.filter_map(|it| Some((it.clone(), RelayState::read(it)?)));
-            let relays: Vec<(PathBuf, RelayState)> = relays.collect();
+            let relays = self.relays();
             let streams = self.registry.find(&self.input)?;
             let num_folders = self.folders.len();
             for folder in streams.iter().filter_map(|stream| stream.parent()) {
@@ -121,22 +118,37 @@ impl GrowingFiles {
                 break (relays, streams);
             }
         };
-        for (folder, relay) in &relays {
-            if !relay.is_running && !relay.has_ended {
-                self.folders[folder].set();
-            }
-        }
+        let have_relays_ended = self.note_ends(&relays);
         let to_come = self.expected(&relays, &streams);
         let present: BTreeSet<RankId> = ranks(&streams).collect();
+        let new: Result<Vec<Option<Stream>>, PipelineError> =
+            streams.iter().map(|stream| self.take(stream)).collect();
         Ok(Found {
-            new: streams.iter().filter_map(|it| self.take(it)).collect(),
+            new: new?.into_iter().flatten().collect(),
             missing: to_come.map(|to_come| {
                 let missing: BTreeSet<RankId> = ranks(&to_come).collect();
                 missing.difference(&present).copied().collect()
             }),
-            have_relays_ended: !relays.is_empty() && relays.iter().all(|it| !it.1.is_running),
+            have_relays_ended,
             relays: relays.into_iter().map(|(folder, _)| folder).collect(),
         })
+    }
+
+    /// Returns the states of the relays that write into the folders.
+    fn relays(&self) -> Vec<(PathBuf, RelayState)> {
+        let folders = self.folders.keys();
+        let relays = folders.filter_map(|it| Some((it.clone(), RelayState::read(it)?)));
+        relays.collect()
+    }
+
+    /// Lets the streams of relays that were killed end. Returns whether there are relays, and none of them runs.
+    fn note_ends(&self, relays: &[(PathBuf, RelayState)]) -> bool {
+        for (folder, relay) in relays {
+            if !relay.is_running && !relay.has_ended {
+                self.folders[folder].set();
+            }
+        }
+        !relays.is_empty() && relays.iter().all(|it| !it.1.is_running)
     }
 
     /// Returns the streams that are expected, those that are there included; `None` while it is unknown which.
@@ -160,21 +172,22 @@ impl GrowingFiles {
         Some(expected_streams(&self.input, streams, num_ranks))
     }
 
-    /// Returns a stream, unless it was returned before or its rank is not known yet: that of its contents, or else of
-    /// its name.
-    fn take(&mut self, path: &Path) -> Option<Stream> {
+    /// Returns a stream, unless it was returned before. Its rank is that of its contents, or else of its name.
+    fn take(&mut self, path: &Path) -> Result<Option<Stream>, PipelineError> {
         if self.taken.contains(path) {
-            return None;
+            return Ok(None);
         }
         let written = TauFormat::new(LibraryOnDemand::of_this_machine(), None).part(path);
         let written = written.stated_ranks().unwrap_or_default();
         let rank = written.first().map(|&(_, rank)| rank);
-        let rank = rank.or_else(|| rank_in_name(path).map(RankId))?;
+        let rank = rank.or_else(|| rank_in_name(path).map(RankId));
+        let rank = rank.ok_or_else(|| no_rank(path))?;
         self.taken.insert(path.to_owned());
         let folder = path.parent().and_then(|folder| self.folders.get(folder));
         let gone = folder.cloned().unwrap_or_default();
         let (options, library) = (self.options.clone(), self.library.clone());
-        Some(live_stream(path.to_owned(), rank, options, library, gone))
+        let stream = live_stream(path.to_owned(), rank, options, library, gone);
+        Ok(Some(stream))
     }
 
     /// Returns the number of ranks that the first step of a stream states; `None` while it has no step.
@@ -218,6 +231,17 @@ impl LaterFiles {
         let search = move || {
             while Arc::strong_count(&shared) > 1 {
                 thread::sleep(POLL_INTERVAL);
+                let missing = lock(&shared).missing.as_ref().map(Vec::len);
+                if missing == Some(0) {
+                    // All streams are there. A search reads the beginning of each.
+                    let relays = files.relays();
+                    let have_ended = files.note_ends(&relays);
+                    lock(&shared).have_relays_ended = have_ended;
+                    if relays.is_empty() || have_ended {
+                        return;
+                    }
+                    continue;
+                }
                 // The folder of a job that ends may be removed; what was found stays.
                 if let Ok(mut found) = files.search() {
                     let mut held = lock(&shared);
@@ -268,9 +292,13 @@ fn ranks(streams: &[PathBuf]) -> impl Iterator<Item = RankId> {
 }
 
 /// Returns whether the missing files may still appear.
-fn may_appear(error: &SourceError) -> bool {
+fn may_appear(error: &PipelineError) -> bool {
     matches!(
         error,
-        SourceError::NotFound { .. } | SourceError::NoMatch { .. } | SourceError::NoTrace { .. }
+        PipelineError::Source(
+            SourceError::NotFound { .. }
+                | SourceError::NoMatch { .. }
+                | SourceError::NoTrace { .. }
+        )
     )
 }

@@ -64,3 +64,10 @@ pub(super) fn library() -> Result<Library, PipelineError> {
     let library = library.map_err(TauError::from);
     Ok(library.map_err(SourceError::from)?)
 }
+
+/// Returns the error of a stream whose rank neither its contents nor its name states.
+pub(super) fn no_rank(path: &Path) -> PipelineError {
+    PipelineError::NoRank {
+        path: path.to_owned(),
+    }
+}

@@ -14,7 +14,7 @@ use callgrove_source::{Part, Projection, Ranks, Registry, check_ranks, rank_in_n
 use callgrove_tau::{LiveEngine, LiveOptions};
 
 use growing_files::GrowingFiles;
-use live_stream::{library, live_stream};
+use live_stream::{library, live_stream, no_rank};
 
 use crate::error::PipelineError;
 use crate::tree_judge::ModelFileReader;
@@ -208,12 +208,6 @@ fn open_recorded(part: &Arc<dyn Part>, program: ProgramId) -> Result<OpenedStrea
         late: None,
         warnings,
     })
-}
-
-fn no_rank(path: &Path) -> PipelineError {
-    PipelineError::NoRank {
-        path: path.to_owned(),
-    }
 }
 
 /// Returns the paths of streams that the job may not have opened yet.

@@ -59,11 +59,12 @@ impl LateRanks {
 
     /// Returns a message about the expected ranks, once the wait for them is long.
     pub(super) fn message(&self) -> Option<String> {
-        let missing = self.streams.as_ref()?.expected().missing?;
-        let first = missing.first()?;
-        (self.since.elapsed() > STATUS_DELAY).then(|| {
-            let number = count_of(missing.len(), "rank");
-            format!("{number} without a stream yet, the first is {first}: waiting for it")
-        })
+        let streams = self.streams.as_ref();
+        let streams = streams.filter(|_| self.since.elapsed() > STATUS_DELAY)?;
+        let missing = streams.expected().missing?;
+        let (first, number) = (missing.first()?, count_of(missing.len(), "rank"));
+        let message =
+            format!("{number} without a stream yet, the first is {first}: waiting for it");
+        Some(message)
     }
 }

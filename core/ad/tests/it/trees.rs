@@ -347,10 +347,10 @@ fn a_model_that_fails_is_put_aside_at_once() {
     let judged = (1..30).filter(|step| *step != 3);
     let judged: Vec<_> = judged.map(|step| (step, Some(1))).collect();
     assert_eq!(judged_by(&records), judged);
-    let trouble = status.tree_trouble.unwrap();
+    let refusal = status.tree_trouble.unwrap();
     assert!(
-        trouble.contains("version 2") && trouble.contains("not a number"),
-        "{trouble}"
+        refusal.contains("version 2") && refusal.contains("not a number"),
+        "{refusal}"
     );
 }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use crate::faulty::{Faults, Faulty, absence};
 use crate::merging::assert_close;
 use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
-use callgrove_model::{FuncId, ProgramId, RunIdentity};
+use callgrove_model::{FuncId, RunIdentity};
 use callgrove_pserver::{
-    ExchangeSession, FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered,
-    Retention, RunProgress, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
+    ExchangeSession, Hello, Link, ModelExchange, PserverError, Retention, ServerState,
+    StateOptions, SyncRequest,
 };
 use proptest::prelude::*;
 
@@ -51,28 +52,8 @@ impl World {
 #[derive(Clone, Debug)]
 struct Unreliable(Arc<World>);
 
-impl Unreliable {
-    fn call<T>(
-        &self,
-        call: impl FnOnce(&ServerState) -> Result<T, PserverError>,
-    ) -> Result<T, PserverError> {
-        match self.0.next_fate() {
-            Fate::Arrives => call(&self.0.server()),
-            Fate::RequestIsLost | Fate::ServerIsAway => Err(self.absence()),
-            Fate::ReplyIsLost => {
-                call(&self.0.server())?;
-                Err(self.absence())
-            }
-        }
-    }
-}
-
-impl Transport for Unreliable {
-    fn max_request_bytes(&self) -> usize {
-        800
-    }
-
-    fn begin_call(&mut self) {}
+impl Faults for Unreliable {
+    const MAX_REQUEST_BYTES: usize = 800;
 
     fn is_up(&self) -> bool {
         let is_up = self.0.peek() != Fate::ServerIsAway;
@@ -82,42 +63,18 @@ impl Transport for Unreliable {
         is_up
     }
 
-    fn absence(&self) -> PserverError {
-        PserverError::NotConnected {
-            address: String::from("nowhere"),
-            cause: String::from("by plan"),
+    fn call<T>(
+        &self,
+        call: impl FnOnce(&ServerState) -> Result<T, PserverError>,
+    ) -> Result<T, PserverError> {
+        match self.0.next_fate() {
+            Fate::Arrives => call(&self.0.server()),
+            Fate::RequestIsLost | Fate::ServerIsAway => Err(absence()),
+            Fate::ReplyIsLost => {
+                call(&self.0.server())?;
+                Err(absence())
+            }
         }
-    }
-
-    fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
-        self.call(|server| server.register(hello, 0))
-    }
-
-    fn functions(
-        &mut self,
-        program: ProgramId,
-        requests: &[FunctionRequest],
-    ) -> Result<Vec<FuncId>, PserverError> {
-        self.call(|server| server.functions(program, requests))
-    }
-
-    fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        self.call(|server| server.sync(request, 0))
-    }
-
-    fn progress(
-        &mut self,
-        program: ProgramId,
-        num_ranks: u32,
-    ) -> Result<RunProgress, PserverError> {
-        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
-    }
-
-    fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
-        self.call(|server| {
-            server.goodbye(instance);
-            Ok(())
-        })
     }
 }
 
@@ -177,7 +134,7 @@ struct Truth {
 
 struct Run {
     world: Arc<World>,
-    sessions: Vec<ExchangeSession<Unreliable>>,
+    sessions: Vec<ExchangeSession<Faulty<Unreliable>>>,
     options: StateOptions,
     saved: Option<String>,
     truth: Truth,
@@ -194,7 +151,7 @@ impl Run {
         *world.server.lock().expect("no other thread holds it") = Some(new_state(options.clone()));
         let mut sessions = Vec::new();
         for rank in 0..3 {
-            let mut session = ExchangeSession::new(Unreliable(Arc::clone(&world)));
+            let mut session = ExchangeSession::new(Faulty(Unreliable(Arc::clone(&world))));
             session.register(&hello(rank)).expect("the network is good");
             sessions.push(session);
         }
@@ -523,7 +480,7 @@ fn a_server_that_has_everything_need_not_hear_the_goodbye() {
         ..StateOptions::default()
     });
     *world.server.lock().expect("no test panics") = Some(Arc::clone(&state));
-    let mut session = ExchangeSession::new(Unreliable(Arc::clone(&world)));
+    let mut session = ExchangeSession::new(Faulty(Unreliable(Arc::clone(&world))));
     session.register(&hello(0)).expect("the rank is free");
     let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
     let plan = |fates: &[Fate]| {

@@ -1,6 +1,7 @@
 //! Integration tests of the parameter server: merging, faults, records and incidents.
 
 mod faults;
+mod faulty;
 mod incidents;
 mod merging;
 mod packets;

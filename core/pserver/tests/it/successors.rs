@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{RankId, StepId};
 use callgrove_pserver::{
-    ExchangeSession, FunctionRequest, Hello, InProcess, ModelExchange, PserverError, Registered,
-    Retention, RunProgress, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
+    ExchangeSession, Hello, InProcess, ModelExchange, PserverError, Retention, ServerState,
+    StateOptions, Transport,
 };
 
+use crate::faulty::{Faults, Faulty, absence};
 use crate::support::{PROGRAM, hello, model, names, new_state, report};
 
 /// Number of steps of each rank.
@@ -23,7 +24,13 @@ struct Mortal {
     saved: Option<String>,
 }
 
-impl Mortal {
+impl Faults for Mortal {
+    const MAX_REQUEST_BYTES: usize = 1_500;
+
+    fn is_up(&self) -> bool {
+        self.num_left > 0
+    }
+
     fn call<T>(
         &self,
         call: impl FnOnce(&ServerState) -> Result<T, PserverError>,
@@ -31,63 +38,14 @@ impl Mortal {
         if self.is_up() {
             call(&self.state)
         } else {
-            Err(self.absence())
-        }
-    }
-}
-
-impl Transport for Mortal {
-    fn max_request_bytes(&self) -> usize {
-        1_500
-    }
-
-    fn begin_call(&mut self) {}
-
-    fn is_up(&self) -> bool {
-        self.num_left > 0
-    }
-
-    fn absence(&self) -> PserverError {
-        PserverError::NotConnected {
-            address: String::from("nowhere"),
-            cause: String::from("it is dead"),
+            Err(absence())
         }
     }
 
-    fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
-        self.call(|server| server.register(hello, 0))
-    }
-
-    fn functions(
-        &mut self,
-        program: ProgramId,
-        requests: &[FunctionRequest],
-    ) -> Result<Vec<FuncId>, PserverError> {
-        self.call(|server| server.functions(program, requests))
-    }
-
-    fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        let reply = self.call(|server| server.sync(request, 0));
-        if reply.is_ok() {
-            self.num_left -= 1;
-            self.saved = Some(self.state.save()?.json);
-        }
-        reply
-    }
-
-    fn progress(
-        &mut self,
-        program: ProgramId,
-        num_ranks: u32,
-    ) -> Result<RunProgress, PserverError> {
-        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
-    }
-
-    fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
-        self.call(|server| {
-            server.goodbye(instance);
-            Ok(())
-        })
+    fn answered(&mut self) -> Result<(), PserverError> {
+        self.num_left -= 1;
+        self.saved = Some(self.state.save()?.json);
+        Ok(())
     }
 }
 
@@ -136,12 +94,12 @@ fn send_steps(instance: &str, session: &mut ExchangeSession<impl Transport>) {
     }
 }
 
-fn served(state: &Arc<ServerState>, num_left: usize) -> ExchangeSession<Mortal> {
-    ExchangeSession::new(Mortal {
+fn served(state: &Arc<ServerState>, num_left: usize) -> ExchangeSession<Faulty<Mortal>> {
+    ExchangeSession::new(Faulty(Mortal {
         state: Arc::clone(state),
         num_left,
         saved: None,
-    })
+    }))
 }
 
 #[test]
@@ -159,12 +117,12 @@ fn each_step_counts_once_after_a_death_at_any_request() {
         let state = new_state(options.clone());
         let mut first = served(&state, num_requests);
         send_steps("first", &mut first);
-        let is_survivor = first.transport().is_up();
+        let is_survivor = first.transport().0.is_up();
         let next_options = StateOptions {
             epoch: 2,
             ..options.clone()
         };
-        let json = first.transport().saved.as_ref().expect("saved");
+        let json = first.transport().0.saved.as_ref().expect("saved");
         let restored = Arc::new(ServerState::restored(next_options, json).expect("just saved"));
         send_steps("second", &mut served(&restored, usize::MAX));
         assert_eq!(restored.documents(), expected, "{num_requests} requests");

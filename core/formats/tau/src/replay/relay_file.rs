@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the file in the folder of a relay.
-const FILE_NAME: &str = "relay.jsonl";
+/// Name of the file in the folder of a relay. No format of a trace has this ending.
+const FILE_NAME: &str = "relay.state";
 /// Length of the second line in bytes: more than that of any state.
 const STATE_LEN: usize = 80;
 /// Maximum time that a relay waits for the lock: readers test it for an instant.
