@@ -13,7 +13,7 @@ use crate::error::AdError;
 use crate::options::Pacing;
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{
-    OpenStream, Reading, StepInput, StepPoll, StepSignal, StreamReader, WriterGone,
+    OpenStream, Reading, StepInput, StepPoll, StepsAhead, StreamReader, WriterGone,
 };
 
 /// Maximum time that an ending instance waits for streams that are being opened. If the reader is gone when an SST
@@ -40,8 +40,8 @@ pub struct Stream {
 pub(super) struct Streams {
     pacing: Pacing,
     readers: Vec<StreamReader>,
-    /// Signals that one of the readers has a step.
-    signal: StepSignal,
+    /// What the readers of live streams have read ahead.
+    steps_ahead: StepsAhead,
     are_recorded: bool,
     /// Open the streams for the second pass; empty for live streams.
     reopen: Vec<OpenStream>,
@@ -55,7 +55,7 @@ impl Streams {
         Self {
             pacing,
             readers: Vec::new(),
-            signal: StepSignal::default(),
+            steps_ahead: StepsAhead::default(),
             are_recorded,
             reopen: Vec::new(),
             num_ranks: 0,
@@ -81,7 +81,7 @@ impl Streams {
         };
         self.readers.push(match self.pacing {
             Pacing::Lockstep => StreamReader::new(reading),
-            Pacing::Live => StreamReader::ahead(reading, self.signal.clone())?,
+            Pacing::Live => StreamReader::ahead(reading, self.steps_ahead.clone())?,
         });
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Streams {
             }
         }
         if inputs.is_empty() && self.pacing == Pacing::Live {
-            self.signal.wait(LIVE_WAIT);
+            self.steps_ahead.wait(LIVE_WAIT);
         }
         inputs
     }

@@ -16,7 +16,7 @@ use crate::error::AdError;
 use read_ahead::ReadAhead;
 use reader::OpenedStream;
 
-pub(crate) use read_ahead::StepSignal;
+pub(crate) use read_ahead::StepsAhead;
 pub use reader::{OpenStream, WriterGone};
 pub(crate) use reader::{Reading, StepInput, StepPoll};
 
@@ -47,13 +47,13 @@ impl StreamReader {
         Self::of(Steps::NotOpen(Box::new(reading)), rank, path)
     }
 
-    /// Returns a reader whose thread opens and reads the stream; it notifies `signal` when a step is ready.
+    /// Returns a reader whose thread opens and reads the stream; it counts its steps in `ahead`.
     ///
     /// # Errors
     /// [`AdError::Thread`].
-    pub(crate) fn ahead(reading: Reading, signal: StepSignal) -> Result<Self, AdError> {
+    pub(crate) fn ahead(reading: Reading, steps_ahead: StepsAhead) -> Result<Self, AdError> {
         let (rank, path) = (reading.rank, reading.path.clone());
-        let steps = Steps::Ahead(ReadAhead::start(reading, signal)?);
+        let steps = Steps::Ahead(ReadAhead::start(reading, steps_ahead)?);
         Ok(Self::of(steps, rank, path))
     }
 

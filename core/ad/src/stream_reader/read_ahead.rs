@@ -1,14 +1,16 @@
 //! A live stream, read ahead by its own thread.
 //!
-//! A thread holds at most one step that has not been requested. So a stream that is faster than the detectors waits
-//! instead of filling the memory, and with SST the queue policy of the application applies.
+//! While an instance waits for a server, its threads read on, so that a job does not wait for the server. The number of
+//! events read ahead is bounded; beyond it, each thread holds at most one step that has not been requested. So a stream
+//! that is faster than the detectors waits instead of filling the memory, and with SST the queue policy of the
+//! application applies.
 //!
 //! The thread also opens its stream, because a running job may block it. An SST writer answers a reader that joins a
 //! running job with its next step, and does not end before the opened streams are read. If all streams had to be open
 //! before any is read, a job whose ranks wait for one another at their end would never end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,25 +20,67 @@ use callgrove_source::SourceError;
 use super::reader::{OpenedStream, Reading, StepPoll};
 use crate::error::AdError;
 
-/// A signal that any of several streams has a step. Waiting for all streams together keeps an idle stream from delaying
-/// the others.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StepSignal(Arc<(Mutex<bool>, Condvar)>);
+/// Number of events of all streams of an instance, at about 30 bytes each, from which a stream with a step that has not
+/// been requested is not read ahead. Four ranks of LAMMPS under TAU make as many in 25 s; a call to a server takes at
+/// most 5 s.
+const MAX_EVENTS_AHEAD: u64 = 1 << 22;
 
-impl StepSignal {
-    fn notify(&self) {
-        let (is_set, changed) = &*self.0;
-        *is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        changed.notify_one();
+/// What was read ahead of all streams of an instance. Waiting for all streams together keeps an idle stream from
+/// delaying the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepsAhead(Arc<SharedSteps>);
+
+#[derive(Debug, Default)]
+struct SharedSteps {
+    counts: Mutex<StepCounts>,
+    /// Signals the instance that a stream has a step.
+    is_ready: Condvar,
+    /// Signals the threads that a step was taken.
+    is_taken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct StepCounts {
+    num_events: u64,
+    /// True if a step was added since the last wait.
+    is_news: bool,
+}
+
+impl StepsAhead {
+    /// Waits for a step of any stream, at most for `wait`. One since the last wait counts.
+    pub(crate) fn wait(&self, wait: Duration) {
+        let counts = self.counts();
+        let waited = (self.0.is_ready).wait_timeout_while(counts, wait, |it| !it.is_news);
+        let (mut counts, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        counts.is_news = false;
     }
 
-    /// Waits for a notification, at most for `wait`. One since the last wait counts.
-    pub(crate) fn wait(&self, wait: Duration) {
-        let (is_set, changed) = &*self.0;
-        let is_set = is_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_timeout_while(is_set, wait, |is_set| !*is_set);
-        let (mut is_set, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *is_set = false;
+    fn add(&self, num_events: u64) {
+        self.counts().num_events += num_events;
+    }
+
+    fn notify(&self) {
+        self.counts().is_news = true;
+        self.0.is_ready.notify_one();
+    }
+
+    fn remove(&self, num_events: u64) {
+        self.counts().num_events -= num_events;
+        self.0.is_taken.notify_all();
+    }
+
+    /// Waits until a stream may be read on. Returns false if it is to end.
+    fn may_read(&self, shared: &Shared) -> bool {
+        let is_full = |counts: &mut StepCounts| {
+            counts.num_events >= MAX_EVENTS_AHEAD && shared.has_waiting() && !shared.is_stopped()
+        };
+        let waited = self.0.is_taken.wait_while(self.counts(), is_full);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        !shared.is_stopped()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, StepCounts> {
+        self.0.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -44,8 +88,7 @@ impl StepSignal {
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     polls: Receiver<StepPoll>,
-    /// Signals the thread that its step was taken.
-    taken: SyncSender<()>,
+    ahead: StepsAhead,
     shared: Arc<Shared>,
 }
 
@@ -54,6 +97,8 @@ pub(super) struct ReadAhead {
 struct Shared {
     stop: AtomicBool,
     opening: Mutex<Opening>,
+    /// Number of events in steps that have not been requested, and one for each step.
+    num_waiting: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -67,33 +112,44 @@ impl Shared {
     fn opening(&self) -> MutexGuard<'_, Opening> {
         self.opening.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.num_waiting.load(Ordering::Acquire) > 0
+    }
 }
 
 impl ReadAhead {
-    /// Starts a thread that opens and reads a stream, and notifies `signal` when a step is ready.
+    /// Starts a thread that opens and reads a stream, and counts its steps in `ahead`.
     ///
     /// # Errors
     /// [`AdError::Thread`].
-    pub(super) fn start(reading: Reading, signal: StepSignal) -> Result<Self, AdError> {
-        let (sender, polls) = sync_channel(1);
-        let (taken, is_taken) = sync_channel(1);
+    pub(super) fn start(reading: Reading, ahead: StepsAhead) -> Result<Self, AdError> {
+        let (sender, polls) = channel();
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             opening: Mutex::new(Opening::Since(Instant::now())),
+            num_waiting: AtomicU64::new(0),
         });
-        let of_thread = Arc::clone(&shared);
+        let (of_thread, steps) = (Arc::clone(&shared), ahead.clone());
         let read = move || match OpenedStream::open(reading) {
             Ok(mut reader) => {
                 *of_thread.opening() = Opening::Done;
-                while !of_thread.stop.load(Ordering::Relaxed) {
+                while steps.may_read(&of_thread) {
                     let poll = reader.read();
                     if matches!(poll, StepPoll::NotReady) {
                         continue;
                     }
                     let is_over = matches!(poll, StepPoll::End(_));
+                    let weight = weight(&poll);
+                    of_thread.num_waiting.fetch_add(weight, Ordering::AcqRel);
+                    steps.add(weight);
                     let is_wanted = sender.send(poll).is_ok();
-                    signal.notify();
-                    if !is_wanted || is_over || is_taken.recv().is_err() {
+                    steps.notify();
+                    if !is_wanted || is_over {
                         return;
                     }
                 }
@@ -106,7 +162,7 @@ impl ReadAhead {
             .map_err(AdError::Thread)?;
         Ok(Self {
             polls,
-            taken,
+            ahead,
             shared,
         })
     }
@@ -114,13 +170,14 @@ impl ReadAhead {
     /// Returns the step that was read, or `NotReady` if there is no step yet, or `None` if the thread has ended.
     pub(super) fn next_if_ready(&mut self) -> Option<StepPoll> {
         let poll = match self.polls.try_recv() {
-            Ok(poll) => Some(poll),
+            Ok(poll) => poll,
             Err(TryRecvError::Empty) => return Some(StepPoll::NotReady),
-            Err(TryRecvError::Disconnected) => None,
+            Err(TryRecvError::Disconnected) => return None,
         };
-        // A thread that has sent the end does not wait for this signal.
-        self.taken.try_send(()).ok();
-        poll
+        let weight = weight(&poll);
+        self.shared.num_waiting.fetch_sub(weight, Ordering::AcqRel);
+        self.ahead.remove(weight);
+        Some(poll)
     }
 
     /// Returns how long the stream has been opening, if it is not open yet.
@@ -146,6 +203,15 @@ impl ReadAhead {
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.stop.store(true, Ordering::Release);
+        self.ahead.remove(0);
     }
+}
+
+/// Returns the number of events of a step, and one for itself.
+fn weight(poll: &StepPoll) -> u64 {
+    let StepPoll::Step(step) = poll else { return 1 };
+    let batch = &step.batch;
+    let num_events = batch.funcs.len() + batch.comms.len() + batch.counters.len();
+    num_events as u64 + 1
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::instance::{server, session};
 use crate::support::{MemoryStore, Script, follow_streams, options};
@@ -160,4 +162,23 @@ fn a_stream_whose_writer_is_gone_ends_after_its_last_step() {
     let status = status.unwrap();
     assert_eq!(status.num_executions, 201);
     assert_eq!(status.warnings.total(WarningKind::StreamTruncated), 1);
+}
+
+#[test]
+fn a_stream_is_read_on_while_the_instance_waits_for_a_server() {
+    let mut long = script(0);
+    for step in 2..100 {
+        long.step(step).call(0, "f", 100_000, 100_100);
+    }
+    let (sender, is_read) = channel();
+    let stream = long.stream_that_announces_its_end(sender);
+    let exchange = session(&server());
+    let instance = Instance::start(vec![stream], live(), exchange, None, "test").unwrap();
+    let status = instance.run(|status| {
+        if status.num_steps == 1 {
+            is_read.recv_timeout(Duration::from_mins(1)).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(status.unwrap().num_executions, 201 + 98);
 }

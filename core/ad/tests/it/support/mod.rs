@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -204,6 +205,14 @@ impl Script {
         }
     }
 
+    /// Returns a stream that sends a message when its end is read.
+    pub(crate) fn stream_that_announces_its_end(&self, is_read: Sender<()>) -> Stream {
+        Stream {
+            open: self.ending(End::Announces(is_read)),
+            ..self.stream()
+        }
+    }
+
     /// Returns a stream that stays open after the last step.
     pub(crate) fn stream_that_lingers(&self) -> Stream {
         Stream {
@@ -226,12 +235,14 @@ enum End {
     Panics,
     Lingers,
     Waits(Arc<Barrier>),
+    Announces(Sender<()>),
 }
 
 impl EventStream for Scripted {
     fn next_step(&mut self, _: Duration) -> Result<Next, SourceError> {
         match &self.1 {
             End::Waits(others) if self.0.steps.is_empty() => drop(others.wait()),
+            End::Announces(is_read) if self.0.steps.is_empty() => is_read.send(()).unwrap(),
             End::Panics => assert!(!self.0.steps.is_empty(), "the reader panics"),
             End::Lingers if self.0.steps.is_empty() => {
                 std::thread::sleep(Duration::from_millis(5));
