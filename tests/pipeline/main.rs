@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod access;
-mod crash_points;
 mod faults;
 mod healthy_run;
 mod hostile;
+mod interrupts;
 mod kills;
 mod live_and_offline;
 #[cfg(unix)]

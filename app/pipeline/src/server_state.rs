@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgrove_provdb::Store;
 use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions, TreeModelBook};
-use callgrove_server::maintenance::{STATE_NAME, TREE_MODELS_NAME};
+use callgrove_server::maintenance::{STATE_NAME, TREE_MODELS_NAME, reports_name};
 
 use crate::error::PipelineError;
 
@@ -71,7 +71,9 @@ pub fn initial_state(
     let saved = saved_text(store, STATE_NAME, fault)?;
     let is_continued = saved.is_some();
     let state = match saved {
-        Some(json) => ServerState::restored(options, &json)?,
+        Some(json) => ServerState::restored(options, &json, |number| {
+            saved_text(store, &reports_name(number), fault)
+        })?,
         None => ServerState::new(options),
     };
     let fault = "the saved tree models in the provenance database are damaged";

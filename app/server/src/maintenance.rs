@@ -15,7 +15,7 @@ use crate::hub::Hub;
 use crate::monitoring::DatabaseHealth;
 use crate::state_saver::{SETTLE_INTERVAL, StateSaver};
 
-pub use crate::state_saver::{STATE_NAME, TREE_MODELS_NAME};
+pub use crate::state_saver::{STATE_NAME, TREE_MODELS_NAME, reports_name};
 
 /// The maintenance threads of a parameter server.
 pub struct Maintenance {

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use callgrove_incidents::{DueIncidents, IncidentDocument};
 use callgrove_model::ProgramId;
-use callgrove_provdb::{Collection, Document, Filter, ProvDbError, Query, Store, crash_point};
-use callgrove_pserver::{GlobalDocuments, MonotonicClock, ServerState, TrendDocument};
+use callgrove_provdb::{Collection, Document, Filter, ProvDbError, Query, StateChange, Store};
+use callgrove_pserver::{
+    GlobalDocuments, MonotonicClock, SavedGlobalState, ServerState, TrendDocument,
+};
 use serde::Deserialize;
 
 use crate::error::ServerError;
@@ -18,6 +20,11 @@ use crate::monitoring::{DatabaseHealth, PanicGuard};
 
 /// Name of the parameter server's state in the global database.
 pub const STATE_NAME: &str = "parameter server";
+/// Returns the name of a part of that state, with reports of ranks.
+pub fn reports_name(number: u64) -> String {
+    format!("{STATE_NAME}, reports {number}")
+}
+
 /// Name of the run's tree models in the global database.
 pub const TREE_MODELS_NAME: &str = "tree models";
 /// Interval of saves while the run goes on: the most data that a crash can lose.
@@ -44,13 +51,7 @@ impl StateSaver {
         let mut unsaved = None;
         let mut last_saved = Instant::now();
         let mut unsaved_before = None;
-        let is_eager = crash_point::is_armed();
-        let interval = if is_eager {
-            Duration::ZERO
-        } else {
-            SETTLE_INTERVAL
-        };
-        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        while stopped.recv_timeout(SETTLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             // If nothing arrived since the last check, the last instance may be waiting for its data to be saved.
             let unsaved_now = self.state.unsaved_version();
             health.begin();
@@ -58,7 +59,7 @@ impl StateSaver {
             let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
             unsaved_before = unsaved_now;
             let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
-            let is_soon = is_quiet || self.state.has_unsaved_ranks() || is_eager;
+            let is_soon = is_quiet || self.state.has_unsaved_ranks();
             if last_saved.elapsed() >= SAVE_INTERVAL || (is_soon && may_save) {
                 unsaved = self.save(clock.now_ms(), false).err();
                 last_saved = Instant::now();
@@ -103,13 +104,33 @@ impl StateSaver {
             self.store.join_run(&run)?;
         }
         self.put(Ok(all))?;
-        self.store
-            .replace_state(STATE_NAME, saved.json.as_bytes())?;
-        self.state.confirm_saved(saved.version);
+        self.store_state(&saved)?;
+        self.state.confirm_saved(&saved);
         self.save_incidents(&incidents)?;
         self.save_trends(is_last)?;
         self.health.note_saved();
         Ok(())
+    }
+
+    /// Writes a state, and its new part, in one transaction.
+    fn store_state(&mut self, saved: &SavedGlobalState) -> Result<(), ProvDbError> {
+        let new_part = saved.new_part.as_ref();
+        let new_part = new_part.map(|it| (reports_name(it.number), &it.json));
+        let obsolete = saved.obsolete_parts.clone();
+        let obsolete: Vec<String> = obsolete.map(reports_name).collect();
+        let mut changes = vec![StateChange {
+            name: STATE_NAME,
+            bytes: Some(saved.json.as_bytes()),
+        }];
+        changes.extend(new_part.iter().map(|(name, json)| StateChange {
+            name,
+            bytes: Some(json.as_bytes()),
+        }));
+        let removed = obsolete
+            .iter()
+            .map(|name| StateChange { name, bytes: None });
+        changes.extend(removed);
+        self.store.change_states(&changes)
     }
 
     /// Writes the incidents that are new or have changed; those of a judged recorded run replace all others.

@@ -1,6 +1,8 @@
 //! The open steps of a run: what ranks reported about them, and which of their incidents the database has.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId, pairs};
 use serde::{Deserialize, Serialize};
@@ -9,10 +11,14 @@ use crate::document::IncidentDocument;
 use crate::excerpt::Excerpt;
 use crate::joined_incident::{JoinedIncident, joined};
 use crate::names::FunctionNames;
+use crate::saved_reports::{ReportsPart, SavedReports};
 use crate::stall_summary::{StallEntry, StallSummary, StallSummaryKey};
 
 /// Maximum number of executions and messages kept, about 10 MB; beyond it the older half of the steps is closed.
 const MAX_WEIGHT: usize = 1 << 17;
+/// Number of executions and messages from which on settled steps of a running job are closed. About as many as 16 ranks
+/// of LAMMPS report in two seconds; the engine takes some 10 ms for them.
+const MAX_SETTLED_WEIGHT: usize = 1 << 14;
 /// Maximum number of incidents of closed steps that wait for the database while it is unreachable.
 const MAX_CLOSED: usize = 1 << 14;
 /// Time in milliseconds after which an incident no longer waits for ranks that have not reported their steps.
@@ -25,6 +31,8 @@ pub struct RankProgress {
     pub live: BTreeMap<(ProgramId, RankId), Option<StepId>>,
     /// The programs of recorded runs, each with whether all its ranks are judged by the complete models.
     pub recorded: BTreeMap<ProgramId, bool>,
+    /// The last step of each program of a running job after which every rank has reported two more.
+    pub settled: BTreeMap<ProgramId, StepId>,
     /// The run ends: incidents wait for no rank any more.
     pub is_last: bool,
     /// Milliseconds of any monotonic clock.
@@ -47,6 +55,7 @@ pub struct DueIncidents {
 pub struct IncidentBook {
     #[serde(with = "pairs")]
     programs: BTreeMap<ProgramId, OpenSteps>,
+    reports: SavedReports,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,10 +63,10 @@ pub struct IncidentBook {
 struct OpenSteps {
     /// The last closed step. Reports of this step or earlier ones come too late.
     closed_until: Option<StepId>,
-    #[serde(rename = "briefs", with = "pairs")]
+    /// Saved apart from the rest, in parts.
+    #[serde(skip)]
     stall_summaries: BTreeMap<(StepId, RankId), StallSummary>,
-    /// Missing in states of earlier releases.
-    #[serde(default, with = "pairs")]
+    #[serde(with = "pairs")]
     hosts: BTreeMap<RankId, String>,
     /// The identifiers of reported incidents, each the label of one of its members.
     ids: BTreeSet<ExecLabel>,
@@ -66,9 +75,9 @@ struct OpenSteps {
     /// The identifiers of those of a recorded run that were reported.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     closed_ids: BTreeSet<ExecLabel>,
+    #[serde(skip)]
     weight: usize,
-    /// Number of incidents reported so far, including those of closed steps. Missing in states of earlier releases.
-    #[serde(default)]
+    /// Number of incidents reported so far, including those of closed steps.
     num_reported: u64,
     /// Time when each step of a rank was first seen here.
     #[serde(skip)]
@@ -111,16 +120,91 @@ impl IncidentBook {
             open.revision += 1;
             open.weight += summary.weight();
             open.stall_summaries.insert((step, rank), summary);
+            self.reports.add((program, step, rank));
             if open.weight > MAX_WEIGHT {
                 open.close_older(program, functions);
+                self.save_again();
             }
         }
+    }
+
+    /// Returns the book to save without its reports, and those that no saved part has.
+    pub fn begin_save(&mut self) -> (Self, ReportsPart) {
+        if self.reports.are_many() {
+            self.save_again();
+        }
+        let programs = self.programs.iter();
+        let unsaved = self.reports.unsaved().filter_map(|key| {
+            let open = self.programs.get(&key.0)?;
+            Some((key, open.stall_summaries.get(&(key.1, key.2))?.clone()))
+        });
+        let part = ReportsPart {
+            reports: unsaved.collect(),
+        };
+        let book = Self {
+            programs: programs
+                .map(|(&program, open)| (program, open.without_reports()))
+                .collect(),
+            reports: self.reports.begin(),
+        };
+        (book, part)
+    }
+
+    /// Returns the numbers of the parts with the reports of this book.
+    pub fn parts(&self) -> Range<u64> {
+        self.reports.parts()
+    }
+
+    /// Returns the numbers of parts that the database may have and needs no more.
+    pub fn obsolete_parts(&self) -> Range<u64> {
+        self.reports.obsolete()
+    }
+
+    /// Records that the database has a book with these parts, the last one of which has `num_reports` new reports.
+    pub fn confirm_save(&mut self, parts: &Range<u64>, num_reports: usize) {
+        self.reports.confirm(parts, num_reports);
+    }
+
+    /// Adds the reports of a saved part.
+    pub fn restore(&mut self, part: ReportsPart) {
+        for ((program, step, rank), summary) in part.reports {
+            let open = self.programs.entry(program).or_default();
+            open.weight += summary.weight();
+            open.stall_summaries.insert((step, rank), summary);
+        }
+        self.reports.note_restored();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_reports_of(&self, other: &Self) -> bool {
+        let reports = |book: &Self| -> Vec<_> {
+            let programs = book.programs.iter();
+            let of_program = |(&program, open): (&ProgramId, &OpenSteps)| {
+                let summaries = open.stall_summaries.clone();
+                (program, open.weight, summaries, open.without_reports())
+            };
+            programs.map(of_program).collect()
+        };
+        reports(self) == reports(other)
+    }
+
+    fn save_again(&mut self) {
+        let keys = self.programs.iter().flat_map(|(&program, open)| {
+            let keys = open.stall_summaries.keys();
+            keys.map(move |&(step, rank)| (program, step, rank))
+        });
+        self.reports.begin_again(keys);
     }
 
     /// Returns the documents of incidents that are complete, timed out or reported before. Those of a recorded run come
     /// from the reports of all its ranks, so that identifiers do not depend on the order of reports.
     pub fn due(&mut self, progress: &RankProgress, functions: &dyn FunctionNames) -> DueIncidents {
         let mut due = DueIncidents::default();
+        let num_reports = |book: &Self| -> usize {
+            let programs = book.programs.values();
+            programs.map(|open| open.stall_summaries.len()).sum()
+        };
+        let num_before = num_reports(self);
         for (&program, open) in &mut self.programs {
             let incidents = match progress.recorded.get(&program) {
                 None => open.due(program, progress, functions),
@@ -140,6 +224,9 @@ impl IncidentBook {
                 .map(|incident| IncidentDocument::new(program, incident, functions));
             let new = documents.filter(|it| open.stored_hashes.get(&it.id) != Some(&it.hash));
             due.documents.extend(new);
+        }
+        if num_reports(self) < num_before {
+            self.save_again();
         }
         due
     }
@@ -164,6 +251,19 @@ impl IncidentBook {
 }
 
 impl OpenSteps {
+    /// Returns a copy of what is saved with the rest of the state.
+    fn without_reports(&self) -> Self {
+        Self {
+            closed_until: self.closed_until,
+            hosts: self.hosts.clone(),
+            ids: self.ids.clone(),
+            closed: self.closed.clone(),
+            closed_ids: self.closed_ids.clone(),
+            num_reported: self.num_reported,
+            ..Self::default()
+        }
+    }
+
     fn confirm(&mut self, id: ExecLabel, hash: u64) {
         self.closed.retain(|closed| closed.id != id);
         if self.ids.contains(&id) {
@@ -195,8 +295,7 @@ impl OpenSteps {
         for &key in self.stall_summaries.keys() {
             self.first_seen_ms.entry(key).or_insert(progress.now_ms);
         }
-        let mut due = Vec::new();
-        let mut is_all = true;
+        let (mut due, mut others) = (Vec::new(), Vec::new());
         let joined = self.joined(program, functions);
         self.withdraw(&joined);
         for mut incident in joined {
@@ -205,11 +304,17 @@ impl OpenSteps {
                 self.name(&mut incident);
                 due.push(incident);
             } else {
-                is_all = false;
+                others.push(incident);
             }
         }
-        self.due_at = is_all.then_some(self.revision);
+        self.due_at = others.is_empty().then_some(self.revision);
+        let settled = progress.settled.get(&program).copied();
+        let last_settled = self.last_settled(settled, &due, &others);
+        let incidents = due.clone();
         due.extend(self.closed.iter().cloned());
+        if let Some(last) = last_settled {
+            self.close(last, incidents);
+        }
         due.sort_by_key(|it| it.id);
         due
     }
@@ -307,25 +412,77 @@ impl OpenSteps {
         }
     }
 
-    /// Closes the older half of the steps, with all incidents that have members in them.
+    /// Closes the older half of the steps.
     fn close_older(&mut self, program: ProgramId, functions: &dyn FunctionNames) {
+        if let Some(last) = self.end_of_older(MAX_WEIGHT / 2) {
+            let joined = self.joined(program, functions);
+            self.close(last, joined);
+        }
+    }
+
+    /// Returns the first step after which the reports have at most this weight.
+    fn end_of_older(&self, max_weight: usize) -> Option<StepId> {
         let mut kept_weight = self.weight;
         let mut last = None;
         for (&(step, _), summary) in &self.stall_summaries {
-            if kept_weight <= MAX_WEIGHT / 2 && last != Some(step) {
+            if kept_weight <= max_weight && last != Some(step) {
                 break;
             }
             kept_weight = kept_weight.saturating_sub(summary.weight());
             last = Some(step);
         }
-        let Some(last) = last else { return };
+        last
+    }
+
+    /// Returns the last of the older steps that are settled, if there is more than the engine needs to be certain:
+    /// all ranks have reported the two steps after it, and each of the `named` incidents, and of the `others`, which
+    /// are not due yet, is before or after its end.
+    fn last_settled(
+        &self,
+        settled: Option<StepId>,
+        named: &[JoinedIncident],
+        others: &[JoinedIncident],
+    ) -> Option<StepId> {
+        if self.weight <= MAX_SETTLED_WEIGHT {
+            return None;
+        }
+        let mut last = settled?.min(self.end_of_older(MAX_SETTLED_WEIGHT / 2)?);
+        let summaries = self.stall_summaries.iter();
+        let steps: BTreeMap<ExecLabel, StepId> = summaries
+            .flat_map(|(&(step, _), it)| it.stalls.iter().map(move |stall| (stall.label, step)))
+            .collect();
+        let first_step = |it: &JoinedIncident| {
+            let members = it.members.iter();
+            members.filter_map(|label| steps.get(label)).min().copied()
+        };
+        let spans = named.iter().map(|it| (first_step(it), it.step));
+        let waiting = others.iter().map(|it| (first_step(it), StepId(u32::MAX)));
+        let mut spans: Vec<(StepId, StepId)> = spans
+            .chain(waiting)
+            .filter_map(|(first, last)| Some((first?, last)))
+            .collect();
+        // Those that begin last come first: each can only lower the end for those after it.
+        spans.sort_unstable_by_key(|&span| Reverse(span));
+        for (first, end) in spans {
+            if first <= last && last < end {
+                last = StepId(first.0.checked_sub(1)?);
+            }
+        }
+        let oldest = self.stall_summaries.keys().next();
+        oldest
+            .is_some_and(|&(step, _)| step <= last)
+            .then_some(last)
+    }
+
+    /// Closes the steps up to `last`, with all incidents that have members in them.
+    fn close(&mut self, last: StepId, incidents: impl IntoIterator<Item = JoinedIncident>) {
         let closing: BTreeSet<ExecLabel> = self
             .stall_summaries
             .range(..=(last, RankId(u32::MAX)))
             .flat_map(|(_, summary)| summary.stalls.iter().map(|it| it.label))
             .collect();
         let mut closed_members = BTreeSet::new();
-        for mut incident in self.joined(program, functions) {
+        for mut incident in incidents {
             if incident.members.iter().any(|it| closing.contains(it)) {
                 self.name(&mut incident);
                 closed_members.extend(incident.members.iter().copied());

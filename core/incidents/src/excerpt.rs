@@ -44,8 +44,8 @@ pub(crate) struct Excerpt<'a> {
     pub(crate) trace: Trace,
     /// In the order of the trace's messages.
     pub(crate) messages: Vec<ReportedMessage<'a>>,
-    /// Indices of the messages of each call, ascending.
-    messages_of: BTreeMap<ExecLabel, Vec<usize>>,
+    /// The calls of each message with the message's index, ascending.
+    messages_of: Vec<(ExecLabel, usize)>,
     /// By lane and execution.
     stalls: Vec<Vec<Option<ReportedStall<'a>>>>,
     /// True if the execution, or a library call within it, stalled; by lane and execution.
@@ -91,7 +91,7 @@ impl<'a> Excerpt<'a> {
                 ..Trace::default()
             },
             messages: Vec::new(),
-            messages_of: BTreeMap::new(),
+            messages_of: Vec::new(),
             stalls: Vec::with_capacity(lanes.len()),
             is_stalled: Vec::with_capacity(lanes.len()),
         };
@@ -143,8 +143,12 @@ impl<'a> Excerpt<'a> {
     }
 
     /// Returns the messages with an end in a call, as indices into [`Excerpt::messages`].
-    pub(crate) fn messages_of(&self, call: ExecLabel) -> &[usize] {
-        self.messages_of.get(&call).map_or(&[], Vec::as_slice)
+    pub(crate) fn messages_of(&self, call: ExecLabel) -> impl Iterator<Item = usize> {
+        let first = self.messages_of.partition_point(|it| it.0 < call);
+        let from_first = self.messages_of[first..].iter();
+        from_first
+            .take_while(move |it| it.0 == call)
+            .map(|&(_, at)| at)
     }
 
     fn add_lane(
@@ -210,13 +214,13 @@ impl<'a> Excerpt<'a> {
         }
         found.sort_by_key(|(sent, ends, _)| (*sent, ends.send));
         for (_, ends, message) in found {
-            for call in [message.send.call, message.recv.call].into_iter().flatten() {
-                let of_call = self.messages_of.entry(call).or_default();
-                of_call.push(self.messages.len());
-            }
+            let calls = [message.send.call, message.recv.call].into_iter().flatten();
+            let at = self.messages.len();
+            self.messages_of.extend(calls.map(|call| (call, at)));
             self.trace.messages.push(ends);
             self.messages.push(message);
         }
+        self.messages_of.sort_unstable();
     }
 
     /// Returns the time of the first end.
@@ -265,7 +269,7 @@ fn add_messages(
     stalls: &BTreeMap<ExecLabel, ReportedStall<'_>>,
     func: FuncId,
 ) {
-    let mut calls: BTreeMap<(RankId, ThreadId, CallKey), (TimeNs, TimeNs)> = BTreeMap::new();
+    let mut calls: Vec<((RankId, ThreadId, CallKey), (TimeNs, TimeNs))> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         for (rank, end) in [
             (message.key.source, message.send),
@@ -282,12 +286,16 @@ fn add_messages(
             if stall.is_none() {
                 let called = TimeNs::from_us(end.called_us).unwrap_or(time).min(time);
                 let key = (rank, thread, CallKey::of(end, message.key));
-                let call = calls.entry(key).or_insert((called, time));
-                *call = (call.0.min(called), call.1.max(time));
+                calls.push((key, (called, time)));
             }
         }
     }
-    for ((rank, thread, call), (start, end)) in calls {
+    // Several messages of one call are one call.
+    calls.sort_unstable();
+    for of_call in calls.chunk_by(|a, b| a.0 == b.0) {
+        let ((rank, thread, call), (start, _)) = of_call[0];
+        let ends = of_call.iter().map(|&(_, (_, end))| end);
+        let end = ends.max().unwrap_or(start);
         let lane = lanes.entry((rank, thread)).or_default();
         lane.spans.push(KnownCall {
             start,
@@ -348,7 +356,7 @@ fn span_of(stall: &StallEntry, can_wait: bool) -> Option<(TimeNs, TimeNs)> {
 
 /// Returns the messages with both ends reported, by key, except those that a rank sent to itself.
 fn matched(stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>) -> Vec<ReportedMessage<'_>> {
-    let mut ends: BTreeMap<MessageKey, [Option<&MessageEntry>; 2]> = BTreeMap::new();
+    let mut ends: [Vec<(MessageKey, &MessageEntry)>; 2] = [Vec::new(), Vec::new()];
     for (&(_, rank), summary) in stall_summaries {
         for end in &summary.messages {
             let (source, destination) = match end.kind {
@@ -363,12 +371,20 @@ fn matched(stall_summaries: &BTreeMap<(StepId, RankId), StallSummary>) -> Vec<Re
             };
             let side = usize::from(end.kind == CommKind::Recv);
             if source != destination && TimeNs::from_us(end.time_us).is_some() {
-                ends.entry(key).or_default()[side].get_or_insert(end);
+                ends[side].push((key, end));
             }
         }
     }
-    let both = ends.into_iter().filter_map(|(key, [send, recv])| {
-        let (send, recv) = (send?, recv?);
+    // Of several reports of one end, the first counts.
+    for of_side in &mut ends {
+        of_side.sort_by_key(|it| it.0);
+        of_side.dedup_by_key(|it| it.0);
+    }
+    let [sends, recvs] = ends;
+    let mut recvs = recvs.into_iter().peekable();
+    let both = sends.into_iter().filter_map(|(key, send)| {
+        while recvs.next_if(|it| it.0 < key).is_some() {}
+        let (_, recv) = recvs.next_if(|it| it.0 == key)?;
         Some(ReportedMessage { key, send, recv })
     });
     both.collect()

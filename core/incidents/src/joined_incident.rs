@@ -252,15 +252,10 @@ impl Join<'_> {
             WaitedFor::Message(number) => usize::try_from(number).ok(),
             _ => None,
         });
-        let mut between = self
-            .excerpt
-            .messages_of(label)
-            .iter()
-            .copied()
-            .filter(|&at| {
-                let key = self.excerpt.messages[at].key;
-                [key.source, key.destination].contains(&hop.peer_rank)
-            });
+        let mut between = self.excerpt.messages_of(label).filter(|&at| {
+            let key = self.excerpt.messages[at].key;
+            [key.source, key.destination].contains(&hop.peer_rank)
+        });
         let peer_call = hop
             .peer_call
             .and_then(|it| self.excerpt.stalls_in(it).next());
@@ -290,7 +285,7 @@ impl Join<'_> {
         let of_members = members
             .iter()
             .flat_map(|(_, stall)| self.excerpt.messages_of(stall.entry.label));
-        for &at in of_members {
+        for at in of_members {
             if keys.len() < MAX_MESSAGES {
                 keys.extend(keyed(at));
             }

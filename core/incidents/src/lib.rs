@@ -34,6 +34,7 @@ mod message_numbers;
 mod names;
 mod nested_calls;
 mod record;
+mod saved_reports;
 mod stall_summary;
 
 pub use book::{DueIncidents, IncidentBook, RankProgress};
@@ -44,6 +45,7 @@ pub use names::FunctionNames;
 pub use record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
 };
+pub use saved_reports::ReportsPart;
 pub use stall_summary::{
     MessageEntry, OwnTimeEntry, StallEntry, StallSummary, StallSummaryKey, bound_stall_summaries,
 };

@@ -22,7 +22,6 @@
 
 mod collection;
 pub mod columns;
-pub mod crash_point;
 mod document;
 mod error;
 mod field_check;
@@ -46,7 +45,7 @@ pub use record::{
     ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,
 };
 pub use run::{RUN_STATE, parse_run};
-pub use store::{AccessMode, Claim, Store, without_secrets};
+pub use store::{AccessMode, Claim, StateChange, Store, without_secrets};
 pub use tree_record::{
     MAX_RECORDED_CALLS, MAX_RECORDED_REASONS, RecordedTree, TREE_VERSION, TreeJudgement, TreeRecord,
 };

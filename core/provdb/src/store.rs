@@ -42,11 +42,20 @@ pub trait Store: Send {
         keys: &[String],
     ) -> Result<(), ProvDbError>;
 
+    /// Stores opaque bytes under names, replacing any former ones, and removes those without bytes: all or none.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError>;
+
     /// Stores opaque bytes under a name, replacing any former ones.
     ///
     /// # Errors
     /// As [`Store::put`].
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError>;
+    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        let bytes = Some(bytes);
+        self.change_states(&[StateChange { name, bytes }])
+    }
 
     /// Returns the bytes under a name, if there are any.
     ///
@@ -145,6 +154,15 @@ pub trait Store: Send {
     /// # Errors
     /// Another instance has it; the error names it.
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError>;
+}
+
+/// What becomes of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateChange<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its new bytes; `None` removes it.
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// An exclusive claim to write a rank, held until it is dropped.

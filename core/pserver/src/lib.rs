@@ -54,8 +54,8 @@ pub use protocol::{
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{
-    EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, ProgramTally, RunTally, SavedGlobalState,
-    ServerState, StateOptions,
+    EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, ProgramTally, ReportsText, RunTally,
+    SavedGlobalState, ServerState, StateOptions,
 };
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};
 pub use tree_model_book::{

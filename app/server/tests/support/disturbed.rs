@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use callgrove_model::RunIdentity;
-use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, SqlTable, Store};
+use callgrove_provdb::{
+    Claim, Collection, Document, ProvDbError, Query, SqlTable, StateChange, Store,
+};
 use callgrove_pserver::ServerState;
 use callgrove_server::hub::Hub;
 use callgrove_server::maintenance::{Maintenance, STATE_NAME};
@@ -33,12 +35,12 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
     }
 
     /// Checks that all acknowledged data has documents.
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        if name == "readiness probe" {
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
+        if changes.iter().any(|it| it.name == "readiness probe") {
             (self.before_put)()?;
         }
-        if name == STATE_NAME {
-            let state: Value = serde_json::from_slice(bytes).unwrap();
+        if let Some(saved) = changes.iter().find(|it| it.name == STATE_NAME) {
+            let state: Value = serde_json::from_slice(saved.bytes.unwrap()).unwrap();
             let named = state["functions"].as_array().unwrap().iter();
             let names: Vec<String> = named.map(|it| it[2].as_str().unwrap().to_owned()).collect();
             let stored = self.find(&Query::all(Collection::FuncStats))?.concat();
@@ -46,7 +48,7 @@ impl<F: FnMut() -> Result<(), ProvDbError> + Send> Store for Disturbed<F> {
                 assert!(stored.contains(&name), "{name}: {stored}");
             }
         }
-        self.store.replace_state(name, bytes)
+        self.store.change_states(changes)
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {

@@ -8,7 +8,7 @@ use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{DifferenceKind, Forest, FunctionPattern, Reason, TreeIdx};
 use callgrove_provdb::{Collection::Trees, MAX_RECORDED_REASONS, Store, TreeRecord};
-use callgrove_pserver::{ModelPublication, ServerState, StateOptions};
+use callgrove_pserver::{ModelPublication, PserverError, ServerState, StateOptions};
 use serde_json::Value;
 
 /// A judge that calls trees of the named functions abnormal if they take longer than a limit in µs: `f,g 300`. A
@@ -448,8 +448,9 @@ fn a_restarted_instance_continues_with_the_p_values_of_the_last_trees() {
             fold_on_sync: true,
             ..StateOptions::default()
         };
-        let saved = before.save().unwrap().json;
-        let server = Arc::new(ServerState::restored(options, &saved).unwrap());
+        let saved = before.save().unwrap();
+        let part = |_| Ok::<_, PserverError>(saved.new_part.as_ref().map(|it| it.json.clone()));
+        let server = Arc::new(ServerState::restored(options, &saved.json, part).unwrap());
         publish(&server, model);
         let rest = follow(&again, &server, u64::MAX);
         assert_eq!(decisions(&mut first.chain(rest)), undisturbed);

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use callgrove_model::RunIdentity;
 use callgrove_net::{Credential, GrpcTarget, innermost_cause};
-use callgrove_provdb::crash_point::before_commit;
 use callgrove_provdb::{
-    AccessMode, Claim, Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, Store,
-    parse_run, without_secrets,
+    AccessMode, Claim, Collection, Document, ProvDbError, Query, ReadBounds, SqlTable, StateChange,
+    Store, parse_run, without_secrets,
 };
 use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
@@ -176,7 +175,6 @@ impl RemoteStore {
         if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
         }
-        before_commit();
         self.claims
             .first_lost()
             .map_or(Ok(()), |rank| Err(lease_client::lost(rank, &self.place)))
@@ -229,12 +227,12 @@ impl Store for RemoteStore {
         Ok(())
     }
 
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
         self.check_writable()?;
-        let messages = wire::state_requests(name, bytes, self.claims.to_wire())?;
+        let messages = wire::state_requests(changes, self.claims.to_wire())?;
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
-                .replace_state(tokio_stream::iter(messages.clone()))
+                .change_states(tokio_stream::iter(messages.clone()))
                 .await
                 .map(|_| ())
         })

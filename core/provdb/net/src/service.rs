@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callgrove_provdb::{Collection, ProvDbError, Store, parse_run};
+use callgrove_provdb::{Collection, ProvDbError, StateChange, Store, parse_run};
 use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -14,6 +14,7 @@ use super::served_monitor::{self, ServedMonitor};
 use super::served_readers::{ReadPolicy, ServedReaders};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto, wire};
+use wire::STATE_BYTES;
 
 /// Number of documents that are read together and sent before the next ones are read.
 const DOCUMENTS_PER_READ: usize = 16;
@@ -221,27 +222,40 @@ impl ProvDb for ProvDbService {
         Ok(Response::new(proto::RemoveReply {}))
     }
 
-    async fn replace_state(
+    async fn change_states(
         &self,
-        request: Request<Streaming<proto::ReplaceStateRequest>>,
-    ) -> Result<Response<proto::ReplaceStateReply>, Status> {
-        self.monitor.count_request("replace_state");
+        request: Request<Streaming<proto::ChangeStatesRequest>>,
+    ) -> Result<Response<proto::ChangeStatesReply>, Status> {
+        self.monitor.count_request("change_states");
         let mut messages = request.into_inner();
-        let Some(mut state) = next_part(&mut messages).await? else {
+        let Some(mut first) = next_part(&mut messages).await? else {
             return Err(Status::invalid_argument("no state was sent: name one"));
         };
-        let mut total_bytes = state.bytes.len();
+        let claims = std::mem::take(&mut first.claims);
+        let mut total_bytes = STATE_BYTES + first.name.len() + first.bytes.len();
+        let mut states = vec![first];
         while let Some(message) = next_part(&mut messages).await? {
-            grow(&mut total_bytes, message.bytes.len())?;
-            state.bytes.extend(message.bytes);
+            grow(&mut total_bytes, message.name.len() + message.bytes.len())?;
+            match states.last_mut() {
+                Some(last) if message.name.is_empty() => last.bytes.extend(message.bytes),
+                _ => {
+                    grow(&mut total_bytes, STATE_BYTES)?;
+                    states.push(message);
+                }
+            }
         }
         self.writers.note_write();
-        let claims = std::mem::take(&mut state.claims);
-        let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
+        let write = move |store: &mut dyn Store| {
+            let changes = states.iter().map(|state| StateChange {
+                name: &state.name,
+                bytes: (!state.removed).then_some(&state.bytes[..]),
+            });
+            store.change_states(&changes.collect::<Vec<_>>())
+        };
         let written = self.writers.leases.write(claims, write).await;
         self.monitor.note_outcome(&written);
         written.map_err(wire::status)?;
-        Ok(Response::new(proto::ReplaceStateReply {}))
+        Ok(Response::new(proto::ChangeStatesReply {}))
     }
 
     async fn join_run(

@@ -2,7 +2,7 @@
 
 use callgrove_model::{RunIdentity, RunMismatch};
 use callgrove_net::innermost_cause;
-use callgrove_provdb::{Collection, Document, Filter, ProvDbError, Query, SortKey};
+use callgrove_provdb::{Collection, Document, Filter, ProvDbError, Query, SortKey, StateChange};
 use prost::Message as _;
 use tonic::{Code, Status};
 
@@ -73,25 +73,31 @@ pub(super) fn parts(bytes: Vec<u8>) -> impl Iterator<Item = proto::Part> {
     })
 }
 
-/// Splits a state into messages. The first one carries the claims of the client.
+/// What a state without a name and bytes counts in the size of a request: the memory that it takes.
+pub(super) const STATE_BYTES: usize = size_of::<proto::ChangeStatesRequest>();
+
+/// Splits states into messages. The first one carries the claims of the client.
 pub(super) fn state_requests(
-    name: &str,
-    bytes: &[u8],
+    changes: &[StateChange<'_>],
     claims: Vec<proto::HeldClaim>,
-) -> Result<Vec<proto::ReplaceStateRequest>, ProvDbError> {
-    if bytes.len() > MAX_PUT_BYTES {
-        return Err(too_large(
-            format!("the state {name}"),
-            bytes.len(),
-            MAX_PUT_BYTES,
-        ));
+) -> Result<Vec<proto::ChangeStatesRequest>, ProvDbError> {
+    let mut requests = Vec::new();
+    let mut total_bytes = 0;
+    for StateChange { name, bytes } in changes {
+        total_bytes += STATE_BYTES + name.len() + bytes.map_or(0, <[u8]>::len);
+        if total_bytes > MAX_PUT_BYTES {
+            let what = format!("the state {name}");
+            return Err(too_large(what, total_bytes, MAX_PUT_BYTES));
+        }
+        let first = requests.len();
+        let parts = parts(bytes.unwrap_or_default().to_vec());
+        requests.extend(parts.map(|part| proto::ChangeStatesRequest {
+            bytes: part.bytes,
+            ..proto::ChangeStatesRequest::default()
+        }));
+        (*name).clone_into(&mut requests[first].name);
+        requests[first].removed = bytes.is_none();
     }
-    let request = |part: proto::Part| proto::ReplaceStateRequest {
-        name: name.to_owned(),
-        bytes: part.bytes,
-        claims: Vec::new(),
-    };
-    let mut requests: Vec<_> = parts(bytes.to_vec()).map(request).collect();
     if let Some(first) = requests.first_mut() {
         first.claims = claims;
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use callgrove_model::RunIdentity;
 use callgrove_net::Credential;
 use callgrove_provdb::{
-    AccessMode, Claim, Collection, Document, ProvDbError, Query, SqlTable, Store,
+    AccessMode, Claim, Collection, Document, ProvDbError, Query, SqlTable, StateChange, Store,
 };
 use callgrove_provdb_net::{
     MAX_MESSAGE_BYTES, ProvDbService, ReadPolicy, RemoteOptions, RemoteStore, ServedStore,
@@ -286,8 +286,8 @@ impl Store for Observed {
         self.store.remove(collection, rank, keys)
     }
 
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        self.store.replace_state(name, bytes)
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
+        self.store.change_states(changes)
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {

@@ -129,6 +129,24 @@ impl GlobalState {
         judged_in.is_some_and(|it| Some(it) == self.learnt_in.get(&rank.0))
     }
 
+    /// Returns the last step of each program after which each of the ranks, unless it has ended, has reported two more.
+    pub(crate) fn settled<'a>(
+        &self,
+        ranks: impl Iterator<Item = &'a RankKey>,
+    ) -> BTreeMap<ProgramId, StepId> {
+        let mut num_settled: BTreeMap<ProgramId, u32> = BTreeMap::new();
+        for rank in ranks.filter(|it| !self.ended.contains(it)) {
+            let totals = self.total.ranks.get(rank);
+            let num = totals.map_or(0, |it| it.last_step.0.saturating_sub(1));
+            let of_program = num_settled.entry(rank.0).or_insert(num);
+            *of_program = num.min(*of_program);
+        }
+        let settled = num_settled.into_iter();
+        settled
+            .filter_map(|(program, num)| Some((program, StepId(num.checked_sub(1)?))))
+            .collect()
+    }
+
     /// Replaces the reported anomalies of ranks by the final ones.
     fn conclude(&mut self, final_anomalies: BTreeMap<RankKey, FinalAnomalies>) {
         if final_anomalies.is_empty() {

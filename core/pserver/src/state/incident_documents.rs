@@ -23,11 +23,15 @@ impl ServerState {
                 }
             }
         }
+        let former_ranks = lock(&self.former_ranks).clone();
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         for (rank, last_step) in &mut progress.live {
             *last_step = global.total.ranks.get(rank).map(|totals| totals.last_step);
         }
+        let waited_for = progress.live.keys().chain(&former_ranks);
+        let waited_for = waited_for.chain(global.total.ranks.keys());
+        progress.settled = global.settled(waited_for);
         let functions = self.function_table();
         global.incidents.due(&progress, &*functions)
     }

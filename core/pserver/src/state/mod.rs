@@ -33,7 +33,7 @@ use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fn
 
 pub use exchange_counters::{EXCHANGE_BOUNDS, ExchangeTimes};
 pub use global_documents::GlobalDocuments;
-pub use saved_state::SavedGlobalState;
+pub use saved_state::{ReportsText, SavedGlobalState};
 pub use tally::{ProgramTally, RunTally};
 
 use crate::contribution::{Contribution, ModelKind};

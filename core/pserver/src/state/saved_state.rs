@@ -1,6 +1,7 @@
 //! The state as a file of exact, versioned JSON. A saved and loaded state is equal bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
@@ -21,15 +22,30 @@ use crate::trend::TrendBook;
 /// Name of the file format.
 const FORMAT: &str = "callgrove parameter server";
 /// Version of the file.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedGlobalState {
+    /// The JSON text. The stalls and messages that ranks reported are in parts of their own; it has their numbers.
+    pub json: String,
+    /// The part that is new, as a JSON text; `None` if there are no new reports.
+    pub new_part: Option<ReportsText>,
+    /// The numbers of the parts that a database may have and needs no more once it has this state.
+    pub obsolete_parts: Range<u64>,
+    /// Version of the global model in it.
+    version: u64,
+    parts: Range<u64>,
+}
+
+/// Reports of ranks that are saved together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportsText {
+    /// The number of the part.
+    pub number: u64,
     /// The JSON text.
     pub json: String,
-    /// Version of the global model in it, for [`ServerState::confirm_saved`].
-    pub version: u64,
+    num_reports: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,7 +77,7 @@ struct File {
 }
 
 impl ServerState {
-    /// Returns everything so far.
+    /// Returns everything so far, but of the reports only those that came since [`ServerState::confirm_saved`].
     ///
     /// # Errors
     /// [`PserverError::Damaged`] if a number is not finite, which only absurdly large values can cause.
@@ -70,6 +86,8 @@ impl ServerState {
         let announced = lock(&self.announced_ranks).clone();
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
+        let (incidents, new_reports) = global.incidents.begin_save();
+        let obsolete_parts = global.incidents.obsolete_parts();
         let functions = self.function_table();
         let models = global.models.iter();
         let file = File {
@@ -87,7 +105,7 @@ impl ServerState {
             statistics: global.total.clone(),
             metric_ids: global.metric_ids.clone(),
             sequences: global.sequences.clone(),
-            incidents: global.incidents.clone(),
+            incidents,
             trends: global.trends.clone(),
             learnt: global.learnt.clone(),
             learnt_in: global.learnt_in.clone(),
@@ -98,30 +116,56 @@ impl ServerState {
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
+        let parts = file.incidents.parts();
+        let num_reports = new_reports.reports.len();
+        let new_part = if num_reports > 0 {
+            let json = serde_json::to_string(&new_reports).map_err(|error| damaged(&error))?;
+            Some(ReportsText {
+                number: parts.end - 1,
+                json,
+                num_reports,
+            })
+        } else {
+            None
+        };
         Ok(SavedGlobalState {
             json,
+            new_part,
+            obsolete_parts,
             version: file.model_version,
+            parts,
         })
     }
 
-    /// Records that a saved state is safe on disk: instances no longer keep what is in it.
-    pub fn confirm_saved(&self, version: u64) {
-        self.saved_version.fetch_max(version, Ordering::AcqRel);
+    /// Records that a saved state is safe on disk, with its new part: instances no longer keep what is in it.
+    pub fn confirm_saved(&self, saved: &SavedGlobalState) {
+        let num_reports = saved.new_part.as_ref().map_or(0, |it| it.num_reports);
+        lock(&self.global)
+            .incidents
+            .confirm_save(&saved.parts, num_reports);
+        self.saved_version
+            .fetch_max(saved.version, Ordering::AcqRel);
     }
 
-    /// Continues from a saved state, as if the server had never stopped.
+    /// Continues from a saved state, as if the server had never stopped. `part` returns the part with a number.
     ///
     /// # Errors
-    /// [`PserverError::Damaged`] if the text is not a saved state, or of another version, or does not identify its run.
-    pub fn restored(options: StateOptions, json: &str) -> Result<Self, PserverError> {
-        let file = File::parse(json)?;
+    /// [`PserverError::Damaged`] if the text is not a saved state, or of another version, or does not identify its run,
+    /// or a part of it is missing; errors of `part`.
+    pub fn restored<E: From<PserverError>>(
+        options: StateOptions,
+        json: &str,
+        mut part: impl FnMut(u64) -> Result<Option<String>, E>,
+    ) -> Result<Self, E> {
+        let mut file = File::parse(json)?;
+        for number in file.incidents.parts() {
+            let missing = || damaged(&format!("its part {number} is missing"));
+            let json = part(number)?.ok_or_else(missing)?;
+            let reports = serde_json::from_str(&json).map_err(|error| damaged(&error))?;
+            file.incidents.restore(reports);
+        }
         if file.run.is_empty() && !file.statistics.is_empty() {
-            return Err(PserverError::Damaged {
-                what: "the saved state of the parameter server",
-                cause: "it was saved by an earlier release and does not identify its run"
-                    .to_owned(),
-                remedy: "name another provenance database, or begin with its models alone",
-            });
+            return Err(E::from(damaged(&"it does not identify its run")));
         }
         let state = Self::new(options);
         lock(&state.run).clone_from(&file.run);
@@ -139,7 +183,9 @@ impl ServerState {
         for partial_state in &state.partial_states {
             lock(partial_state).start_at(file.model_version);
         }
-        state.confirm_saved(file.model_version);
+        state
+            .saved_version
+            .store(file.model_version, Ordering::Release);
         let mut trends = file.trends;
         // The database may lack those of the last steps.
         trends.invalidate();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::faulty::{Faults, Faulty, absence};
 use crate::merging::assert_close;
-use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, Saved, global_model, hello, model, names, new_state, report};
 use callgrove_model::{FuncId, RunIdentity};
 use callgrove_pserver::{
     ExchangeSession, Hello, Link, ModelExchange, PserverError, Retention, ServerState,
@@ -136,7 +136,7 @@ struct Run {
     world: Arc<World>,
     sessions: Vec<ExchangeSession<Faulty<Unreliable>>>,
     options: StateOptions,
-    saved: Option<String>,
+    saved: Option<Saved>,
     truth: Truth,
 }
 
@@ -174,13 +174,13 @@ impl Run {
             } => self.step(*instance, *function, values, fates),
             Event::Fold => self.world.server().fold(),
             Event::Save => {
-                let saved = self.world.server().save().expect("all numbers are finite");
-                self.world.server().confirm_saved(saved.version);
-                self.saved = Some(saved.json);
+                let server = self.world.server();
+                let saved = self.saved.get_or_insert_default().take(&server);
+                server.confirm_saved(&saved);
             }
             Event::SaveUnconfirmed => {
-                let saved = self.world.server().save().expect("all numbers are finite");
-                self.saved = Some(saved.json);
+                let server = self.world.server();
+                self.saved.get_or_insert_default().take(&server);
             }
             Event::Crash => self.crash(),
         }
@@ -210,9 +210,7 @@ impl Run {
         self.options.epoch += 1;
         let options = self.options.clone();
         let server = match (&self.saved, options.retention) {
-            (Some(json), Retention::Saved) => {
-                ServerState::restored(options, json).expect("it was just saved")
-            }
+            (Some(saved), Retention::Saved) => saved.restore(options).expect("it was just saved"),
             _ => ServerState::new(options),
         };
         *self.world.server.lock().expect("no other thread holds it") = Some(Arc::new(server));

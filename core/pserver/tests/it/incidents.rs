@@ -14,6 +14,8 @@ use callgrove_pserver::{
     StepReport, TreePValues,
 };
 
+use crate::support::saved;
+
 const PROGRAM: ProgramId = ProgramId(0);
 
 fn label(rank: u32, step: u32, row: u32) -> ExecLabel {
@@ -321,12 +323,12 @@ fn incidents_of_a_recorded_run_come_from_the_reports_of_all_its_ranks() {
     }
     let due = run.state.incidents(now_ms() + 60_000, false);
     assert_eq!(due.documents, [], "a rank is not judged");
-    let saved = run.state.save().expect("finite").json;
+    let saved = saved(&run.state);
     let partial = run.state.incidents(now_ms(), true);
     assert_eq!(partial.documents.len(), 1, "the server ends");
 
     // The successor has the rest: a stall that comes before the others.
-    let restored = ServerState::restored(options(2), &saved).expect("just saved");
+    let restored = saved.restore(options(2)).expect("just saved");
     let mut run = TestRun::on(Arc::new(restored), 3, Some(3));
     let mut late = chain().pop().expect("three");
     late.1.stalls[0].from_us = 800;
@@ -402,9 +404,9 @@ fn a_restarted_server_goes_on_with_the_same_names() {
         .goodbye()
         .expect("it is in this process");
     assert_eq!(run.save(&mut database), 1);
-    let saved = run.state.save().expect("finite numbers");
+    let saved = saved(&run.state);
     let before = database.clone();
-    let state = ServerState::restored(options(2), &saved.json);
+    let state = saved.restore(options(2));
     let mut again = TestRun::on(Arc::new(state.expect("what was saved")), 3, None);
     assert_eq!(
         again.save(&mut database),
@@ -420,6 +422,48 @@ fn a_restarted_server_goes_on_with_the_same_names() {
     assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 3);
 }
 
+/// Returns a report of many messages that were never received.
+fn filler(rank: u32, step: u32, num_messages: usize) -> StallSummary {
+    let sent = message(CommKind::Send, rank, 0, label(rank, step, 0), (0, 0));
+    StallSummary {
+        messages: vec![sent; num_messages],
+        ..StallSummary::default()
+    }
+}
+
+#[test]
+fn steps_that_every_rank_has_left_are_closed() {
+    // Whether the last rank goes on.
+    for goes_on in [true, false] {
+        let mut run = TestRun::new(3);
+        let mut database = BTreeMap::new();
+        for (rank, summary) in chain() {
+            run.report(rank, 4, summary);
+        }
+        for step in 5..35 {
+            for rank in 0..3 {
+                if rank < 2 || goes_on {
+                    run.report(rank, step, filler(rank, step, 1 << 11));
+                }
+            }
+            run.save(&mut database);
+        }
+        let num_ranks = database.get(&label(1, 4, 3)).map(|it| &it["num_ranks"]);
+        assert_eq!(
+            num_ranks,
+            goes_on.then_some(&json!(3)),
+            "it waits otherwise"
+        );
+        let num_saved: usize = saved(&run.state)
+            .parts
+            .values()
+            .map(|part| part.matches("stalls").count())
+            .sum();
+        let expected = if goes_on { 1..=15 } else { 60..=63 };
+        assert!(expected.contains(&num_saved), "{num_saved} {goes_on}");
+    }
+}
+
 #[test]
 fn old_steps_are_closed_and_stay_as_they_are() {
     let mut run = TestRun::new(3);
@@ -427,13 +471,8 @@ fn old_steps_are_closed_and_stay_as_they_are() {
     for (rank, summary) in chain() {
         run.report(rank, 4, summary);
     }
-    let filler = |rank: u32, step: u32| StallSummary {
-        stalls: Vec::new(),
-        messages: vec![message(CommKind::Send, rank, 0, label(rank, step, 0), (0, 0)); 1 << 14],
-        ..StallSummary::default()
-    };
     for step in 5..40 {
-        run.report(0, step, filler(0, step));
+        run.report(0, step, filler(0, step, 1 << 14));
         run.state.fold();
     }
     run.save(&mut database);

@@ -5,7 +5,7 @@ use callgrove_pserver::packet::Packet;
 use callgrove_pserver::{FinalAnomalies, Hello, Metrics, ModelExchange, ServerState, StateOptions};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, hello, model, moments, names, new_state, report};
+use crate::support::{PROGRAM, hello, model, moments, names, new_state, report, saved};
 
 #[test]
 fn a_packet_holds_new_data_and_totals() {
@@ -300,8 +300,8 @@ fn final_anomalies_replace_those_reported_before() {
     let metrics = &packet["anomaly_metrics"][0];
     assert_eq!(metrics["all_data"]["severity"]["accumulate"], 3000.0);
     assert_eq!(metrics["new_data"]["count"]["count"], 0);
-    let json = state.save().expect("finite").json;
-    let restored = ServerState::restored(StateOptions::default(), &json).expect("its own");
+    let restored = saved(&state).restore(StateOptions::default());
+    let restored = restored.expect("its own");
     assert_eq!(restored.documents(), state.documents());
     let welcome = |state: &ServerState| state.register(&hello(0), 0).expect("free").welcome;
     assert_eq!(welcome(&restored).final_ranks, [RankId(0)]);

@@ -10,7 +10,7 @@ use callgrove_pserver::{
 };
 
 use crate::faulty::{Faults, Faulty, absence};
-use crate::support::{PROGRAM, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, Saved, hello, model, names, new_state, report};
 
 /// Number of steps of each rank.
 const NUM_STEPS: u32 = 3;
@@ -21,7 +21,7 @@ const NUM_RANKS: u32 = 3;
 struct Mortal {
     state: Arc<ServerState>,
     num_left: usize,
-    saved: Option<String>,
+    saved: Saved,
 }
 
 impl Faults for Mortal {
@@ -44,7 +44,7 @@ impl Faults for Mortal {
 
     fn answered(&mut self) -> Result<(), PserverError> {
         self.num_left -= 1;
-        self.saved = Some(self.state.save()?.json);
+        self.saved.take(&self.state);
         Ok(())
     }
 }
@@ -98,7 +98,7 @@ fn served(state: &Arc<ServerState>, num_left: usize) -> ExchangeSession<Faulty<M
     ExchangeSession::new(Faulty(Mortal {
         state: Arc::clone(state),
         num_left,
-        saved: None,
+        saved: Saved::default(),
     }))
 }
 
@@ -122,8 +122,8 @@ fn each_step_counts_once_after_a_death_at_any_request() {
             epoch: 2,
             ..options.clone()
         };
-        let json = first.transport().0.saved.as_ref().expect("saved");
-        let restored = Arc::new(ServerState::restored(next_options, json).expect("just saved"));
+        let saved = &first.transport().0.saved;
+        let restored = Arc::new(saved.restore(next_options).expect("just saved"));
         send_steps("second", &mut served(&restored, usize::MAX));
         assert_eq!(restored.documents(), expected, "{num_requests} requests");
         if is_survivor {

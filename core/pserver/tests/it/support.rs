@@ -1,17 +1,53 @@
 //! Support of the tests: models and reports of made-up steps, and access to a server's models.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
 use callgrove_incidents::StallSummary;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
-    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
-    StepReport, TreePValues,
+    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, PserverError,
+    SavedGlobalState, ServerState, StateOptions, StepReport, TreePValues,
 };
 use serde_json::json;
 
 pub(crate) const PROGRAM: ProgramId = ProgramId(0);
+
+/// What a database has of a server's state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Saved {
+    pub(crate) json: String,
+    pub(crate) parts: BTreeMap<u64, String>,
+}
+
+impl Saved {
+    /// Takes over the state of a server, as one transaction. Returns what to confirm.
+    pub(crate) fn take(&mut self, state: &ServerState) -> SavedGlobalState {
+        let saved = state.save().expect("all numbers are finite");
+        self.json.clone_from(&saved.json);
+        if let Some(part) = &saved.new_part {
+            self.parts.insert(part.number, part.json.clone());
+        }
+        self.parts
+            .retain(|number, _| !saved.obsolete_parts.contains(number));
+        saved
+    }
+
+    pub(crate) fn restore(&self, options: StateOptions) -> Result<ServerState, PserverError> {
+        ServerState::restored(options, &self.json, |number| {
+            Ok(self.parts.get(&number).cloned())
+        })
+    }
+}
+
+/// Saves a server in an empty database.
+pub(crate) fn saved(state: &ServerState) -> Saved {
+    let mut saved = Saved::default();
+    let taken = saved.take(state);
+    state.confirm_saved(&taken);
+    saved
+}
 
 pub(crate) fn params() -> ValidParams {
     Params::default().check().expect("the defaults are valid")

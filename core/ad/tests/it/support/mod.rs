@@ -13,7 +13,8 @@ use callgrove_model::{
     RunIdentity, StepBatch, StepId, ThreadId, TimeNs, Warnings,
 };
 use callgrove_provdb::{
-    Claim, Collection, Document, ProvDbError, Query, SqlTable, Store, UnknownCollection,
+    Claim, Collection, Document, ProvDbError, Query, SqlTable, StateChange, Store,
+    UnknownCollection,
 };
 use callgrove_pserver::ModelExchange;
 use callgrove_source::{EventStream, Next, SourceError};
@@ -349,7 +350,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn replace_state(&mut self, _: &str, _: &[u8]) -> Result<(), ProvDbError> {
+    fn change_states(&mut self, _: &[StateChange<'_>]) -> Result<(), ProvDbError> {
         Ok(())
     }
 

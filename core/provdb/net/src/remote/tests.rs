@@ -56,7 +56,7 @@ impl Store for CountingStore {
         Ok(())
     }
 
-    fn replace_state(&mut self, _: &str, _: &[u8]) -> Result<(), ProvDbError> {
+    fn change_states(&mut self, _: &[StateChange<'_>]) -> Result<(), ProvDbError> {
         self.write();
         Ok(())
     }

@@ -18,10 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgrove_model::RunIdentity;
 use callgrove_provdb::columns::{COLUMNS, ColumnKind, ColumnValue, Columns, with_id};
-use callgrove_provdb::crash_point::before_commit;
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, ProvDbError, Query, RUN_STATE, ReadBounds, ReadLimits,
-    SqlTable, Store,
+    SqlTable, StateChange, Store,
 };
 use postgres::types::ToSql;
 
@@ -30,6 +29,7 @@ use crate::run;
 use connection::PostgresConnection;
 
 const SELECT_STATE: &str = "select bytes from state where name = $1";
+const REMOVE_STATE: &str = "delete from state where name = $1";
 const REPLACE_STATE: &str = "insert into state (name, bytes) values ($1, $2) \
      on conflict (name) do update set bytes = excluded.bytes";
 
@@ -79,7 +79,6 @@ impl PostgresStore {
     }
 
     fn writable(&self) -> Result<MutexGuard<'_, PostgresConnection>, ProvDbError> {
-        before_commit();
         match self.mode {
             AccessMode::ReadWrite => Ok(self.connection()),
             AccessMode::ReadOnly => Err(ProvDbError::ReadOnly(self.place.clone())),
@@ -133,9 +132,17 @@ impl Store for PostgresStore {
             .run(|client| client.execute(&sql, &[&keys]).map(|_| ()))
     }
 
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        self.writable()?
-            .run(|client| client.execute(REPLACE_STATE, &[&name, &bytes]).map(|_| ()))
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
+        self.writable()?.run(|client| {
+            let mut transaction = client.transaction()?;
+            for StateChange { name, bytes } in changes {
+                match bytes {
+                    Some(bytes) => transaction.execute(REPLACE_STATE, &[name, bytes])?,
+                    None => transaction.execute(REMOVE_STATE, &[name])?,
+                };
+            }
+            transaction.commit()
+        })
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {

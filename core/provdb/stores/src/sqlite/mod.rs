@@ -26,7 +26,7 @@ use callgrove_local::create_private_folder;
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, ProvDbError, Query, RUN_STATE, ReadBounds, ReadLimits,
-    SqlTable, Store, columns::Columns,
+    SqlTable, StateChange, Store, columns::Columns,
 };
 
 use crate::options::OpenOptions;
@@ -170,8 +170,8 @@ impl Store for SqliteStore {
         file.remove(collection, keys)
     }
 
-    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        self.global()?.replace_state(name, bytes)
+    fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
+        self.global()?.change_states(changes)
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {

@@ -5,8 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::columns::{ColumnValue, Columns, names_with_key_and_doc};
-use callgrove_provdb::crash_point::before_commit;
-use callgrove_provdb::{Collection, Document, ProvDbError};
+use callgrove_provdb::{Collection, Document, ProvDbError, StateChange};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params_from_iter,
@@ -57,7 +56,6 @@ impl ShardFile {
                     // Every commit waits for the disk.
                     let transaction = shard.transaction()?;
                     schema::create_tables(&transaction, false)?;
-                    before_commit();
                     transaction.commit()
                 };
                 create(&mut shard).map_err(at(&path))?;
@@ -68,7 +66,6 @@ impl ShardFile {
         }
         // Includes tables that an earlier release did not have.
         schema::create_tables(&transaction, true).map_err(&fail)?;
-        before_commit();
         transaction.commit().map_err(&fail)?;
         Ok((
             Self {
@@ -117,7 +114,6 @@ impl ShardFile {
                     statement.execute(params_from_iter(values))?;
                 }
             }
-            before_commit();
             transaction.commit()
         };
         write(&mut self.connection).map_err(at(&self.path))
@@ -139,7 +135,6 @@ impl ShardFile {
                 );
                 transaction.execute(&sql, (rank, step, program))?;
             }
-            before_commit();
             transaction.commit()
         };
         forget(&mut self.connection).map_err(at(&self.path))
@@ -158,7 +153,6 @@ impl ShardFile {
             for key in keys {
                 transaction.execute(&sql, [key])?;
             }
-            before_commit();
             transaction.commit()
         };
         remove(&mut self.connection).map_err(at(&self.path))
@@ -175,10 +169,22 @@ impl ShardFile {
         settle().ok();
     }
 
-    /// Stores opaque bytes under a name.
-    pub(super) fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        before_commit();
-        replace_state(&self.connection, name, bytes).map_err(at(&self.path))
+    /// Stores or removes opaque bytes under names in one transaction.
+    pub(super) fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
+        let change = |connection: &mut Connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for StateChange { name, bytes } in changes {
+                match bytes {
+                    Some(bytes) => replace_state(&transaction, name, bytes)?,
+                    None => {
+                        transaction.execute("delete from state where name = ?1", [name])?;
+                    }
+                }
+            }
+            transaction.commit()
+        };
+        change(&mut self.connection).map_err(at(&self.path))
     }
 
     /// Replaces the bytes under a name by what `change` returns, if anything, in one transaction. Returns the second
@@ -202,7 +208,6 @@ impl ShardFile {
         let (answer, bytes) = change(stored.as_deref())?;
         if let Some(bytes) = bytes {
             replace_state(&transaction, name, &bytes).map_err(&fail)?;
-            before_commit();
             transaction.commit().map_err(&fail)?;
         }
         Ok(answer)

@@ -2,7 +2,7 @@
 
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{
-    AccessMode, Collection, Document, Filter, ProvDbError, Query, SortKey, Store,
+    AccessMode, Collection, Document, Filter, ProvDbError, Query, SortKey, StateChange, Store,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -239,9 +239,21 @@ fn keeps_state(open: Open<'_>) {
     store.replace_state("pserver", b"old").expect("stored");
     store.replace_state("pserver", &bytes).expect("replaced");
     store.replace_state("other", b"").expect("stored");
+    store.replace_state("removed", b"old").expect("stored");
+    let change = |name, bytes| StateChange { name, bytes };
+    let changes = [
+        change("added", Some(&bytes[..])),
+        change("removed", None),
+        change("never there", None),
+        change("empty", Some(&b""[..])),
+    ];
+    store.change_states(&changes).expect("changed");
     drop(store);
     let mut store = open(AccessMode::ReadOnly);
-    assert_eq!(store.state("pserver").expect("read"), Some(bytes));
+    assert_eq!(store.state("pserver").expect("read"), Some(bytes.clone()));
+    assert_eq!(store.state("added").expect("read"), Some(bytes));
+    assert_eq!(store.state("removed").expect("read"), None);
+    assert_eq!(store.state("empty").expect("read"), Some(Vec::new()));
     assert_eq!(store.state("other").expect("read"), Some(Vec::new()));
 }
 

@@ -15,7 +15,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Status};
 
-use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report, saved};
 
 /// A server whose connections are closed when it is dropped.
 struct TestServer {
@@ -154,15 +154,14 @@ fn survives_a_restart(retention: Retention) {
     for step in 0..60_u32 {
         match step {
             15 => {
-                let saved = state.save().expect("all numbers are finite");
-                state.confirm_saved(saved.version);
+                let saved = saved(&state);
                 let next = StateOptions {
                     epoch: 2,
                     ..options.clone()
                 };
                 server = None;
                 state = Arc::new(match retention {
-                    Retention::Saved => ServerState::restored(next, &saved.json).expect("saved"),
+                    Retention::Saved => saved.restore(next).expect("saved"),
                     _ => ServerState::new(next),
                 });
             }
