@@ -13,6 +13,7 @@ use callgrove_tests::numbers::Numbers;
 use callgrove_tests::process::Process;
 use serde_json::Value;
 
+use crate::postgres_server::PostgresServer;
 use crate::support::*;
 
 /// Number of ranks of the run.
@@ -108,13 +109,14 @@ fn interrupted(args: &[&str], interrupt: Interrupt, call: u64) -> Command {
     command
 }
 
-/// Interrupts `callgrove run` at one call after the other. Returns how often it ended without success.
-fn interrupt_run(interrupt: Interrupt) -> u32 {
+/// Interrupts `callgrove run` at one call after the other, each with a new database. Returns how often it ended without
+/// success.
+fn interrupt_run(interrupt: Interrupt, new_database: impl Fn(&str) -> String) -> u32 {
     let folder = tempfile::tempdir().unwrap();
     let (run, expected) = recorded_run(&folder);
     let (mut call, mut num_failures) = (1, 0);
     loop {
-        let store = path_in(&folder, "interrupted");
+        let store = new_database(&format!("interrupted_{call}"));
         let args = ["run", &run, "--provdb", &store, "--trees", "work()"];
         let ended = interrupted(&args, interrupt, call).output().unwrap();
         if !ended.status.success() {
@@ -124,7 +126,6 @@ fn interrupt_run(interrupt: Interrupt) -> u32 {
             num_failures += 1;
         }
         assert_same(&found(&store), &expected);
-        std::fs::remove_dir_all(&store).unwrap();
         if ended.status.success() && interrupt == Interrupt::Kill {
             return num_failures;
         }
@@ -137,13 +138,22 @@ fn interrupt_run(interrupt: Interrupt) -> u32 {
 
 #[test]
 fn a_run_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    let num_kills = interrupt_run(Interrupt::Kill);
+    let folder = tempfile::tempdir().unwrap();
+    let num_kills = interrupt_run(Interrupt::Kill, |name| path_in(&folder, name));
+    assert!(num_kills > 5, "{num_kills}");
+}
+
+#[test]
+fn a_run_with_postgresql_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    let server = PostgresServer::start(&[]);
+    let num_kills = interrupt_run(Interrupt::Kill, |name| server.new_database(name));
     assert!(num_kills > 5, "{num_kills}");
 }
 
 #[test]
 fn a_run_whose_disk_fails_once_has_all_results_or_fails_and_gets_them_when_repeated() {
-    interrupt_run(Interrupt::DiskError);
+    let folder = tempfile::tempdir().unwrap();
+    interrupt_run(Interrupt::DiskError, |name| path_in(&folder, name));
 }
 
 /// The processes of a distributed run.

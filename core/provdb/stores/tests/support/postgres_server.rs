@@ -55,6 +55,14 @@ impl PostgresServer {
         format!("postgres://tester@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Returns the URL of a new database with this name.
+    pub(crate) fn new_database(&self, name: &str) -> String {
+        let port = self.port.to_string();
+        let args = ["-h", "127.0.0.1", "-p", &port, "-U", "tester", name];
+        self.run("createdb", &args);
+        format!("postgres://tester@127.0.0.1:{port}/{name}")
+    }
+
     /// Returns a folder that the server may read and write.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
