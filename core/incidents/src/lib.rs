@@ -33,15 +33,17 @@ mod joined_incident;
 mod message_numbers;
 mod names;
 mod nested_calls;
+mod open_steps;
 mod record;
 mod saved_reports;
 mod stall_summary;
 
-pub use book::{DueIncidents, IncidentBook, RankProgress};
+pub use book::{DueIncidents, IncidentBook};
 pub use document::IncidentDocument;
 pub use gaps::GapTracker;
 pub use message_numbers::MessageNumbers;
 pub use names::FunctionNames;
+pub use open_steps::RankProgress;
 pub use record::{
     INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
 };

@@ -47,7 +47,7 @@ impl SavedReports {
         self.unsaved = keys.collect();
     }
 
-    /// Returns whether the parts are so many that they are to be saved again as one.
+    /// Returns whether there are enough parts to save them again as one.
     pub(crate) fn are_many(&self) -> bool {
         self.parts.end - self.parts.start >= MAX_PARTS
     }
@@ -125,7 +125,7 @@ mod tests {
         /// It is saved, but the answer is lost.
         SaveUnanswered,
         SaveFailed,
-        /// It is saved; before the answer a rank reports its next step, with so many stalls that older steps are closed.
+        /// It is saved; before the answer a rank reports its next step, which may close older steps.
         SaveDuringReport(u32, usize),
         /// The server is killed, and continues from the database.
         Restart,

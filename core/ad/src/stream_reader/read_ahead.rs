@@ -213,5 +213,5 @@ fn weight(poll: &StepPoll) -> u64 {
     let StepPoll::Step(step) = poll else { return 1 };
     let batch = &step.batch;
     let num_events = batch.funcs.len() + batch.comms.len() + batch.counters.len();
-    num_events as u64 + 1
+    u64::try_from(num_events).map_or(u64::MAX, |it| it + 1)
 }
