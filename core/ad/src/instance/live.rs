@@ -27,6 +27,18 @@ impl Instance {
         Ok(())
     }
 
+    /// Ends the readers, and judges the steps that they have read: a job does not send a step twice.
+    pub(super) fn judge_read_ahead(&mut self) -> Result<(), AdError> {
+        self.streams.stop();
+        loop {
+            let inputs = self.streams.collect(&mut self.detectors);
+            if inputs.is_empty() {
+                return Ok(());
+            }
+            self.judge_arrived(inputs)?;
+        }
+    }
+
     /// Reads and judges the steps that have arrived on live streams, by models that include them.
     fn judge_arrived(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
         let inputs = self.begin_round(inputs)?;

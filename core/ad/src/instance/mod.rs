@@ -181,6 +181,9 @@ impl Instance {
             self.status.opening = self.streams.opening().or_else(|| self.waiting_for_ranks());
             is_stopped = watch(&self.status).is_break() && self.streams.may_end(&mut asked_to_end);
         }
+        if is_stopped && !is_recorded {
+            self.judge_read_ahead()?;
+        }
         self.status.opening = None;
         if let Some(error) = self.streams.failure_of_all() {
             return Err(error.into());

@@ -137,6 +137,11 @@ impl Streams {
         turns
     }
 
+    /// Ends the reading of live streams after their current steps.
+    pub(super) fn stop(&self) {
+        self.readers.iter().for_each(StreamReader::stop);
+    }
+
     /// Returns the next step of each stream that has one. Warnings of streams that end go to the detectors.
     pub(super) fn collect(&mut self, detectors: &mut [RankDetector]) -> Positioned<StepInput> {
         let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());

@@ -98,6 +98,13 @@ impl StreamReader {
         }
     }
 
+    /// Ends the thread of a stream that is read ahead, after its current step.
+    pub(crate) fn stop(&self) {
+        if let Steps::Ahead(thread) = &self.steps {
+            thread.stop();
+        }
+    }
+
     /// Takes the error of a failed attempt to open the stream.
     pub(crate) fn take_failure(&mut self) -> Option<SourceError> {
         self.failure.take()

@@ -180,6 +180,12 @@ impl ReadAhead {
         Some(poll)
     }
 
+    /// Ends the thread after the step that it reads.
+    pub(super) fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.ahead.remove(0);
+    }
+
     /// Returns how long the stream has been opening, if it is not open yet.
     pub(super) fn opening(&self) -> Option<Duration> {
         match &*self.shared.opening() {
@@ -203,8 +209,7 @@ impl ReadAhead {
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        self.ahead.remove(0);
+        self.stop();
     }
 }
 

@@ -165,7 +165,7 @@ fn a_stream_whose_writer_is_gone_ends_after_its_last_step() {
 }
 
 #[test]
-fn a_stream_is_read_on_while_the_instance_waits_for_a_server() {
+fn a_stream_is_read_on_while_the_instance_waits_and_judged_though_it_is_to_end() {
     let mut long = script(0);
     for step in 2..100 {
         long.step(step).call(0, "f", 100_000, 100_100);
@@ -177,6 +177,7 @@ fn a_stream_is_read_on_while_the_instance_waits_for_a_server() {
     let status = instance.run(|status| {
         if status.num_steps == 1 {
             is_read.recv_timeout(Duration::from_mins(1)).unwrap();
+            return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     });
