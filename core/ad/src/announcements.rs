@@ -2,10 +2,9 @@
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_provdb::{ProvDbError, Store};
+use callgrove_records::ProvenanceWriter;
 use callgrove_source::Announcement;
 use serde::{Deserialize, Serialize};
-
-use crate::provenance_writer::ProvenanceWriter;
 
 /// The announcements of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

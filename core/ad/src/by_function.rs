@@ -5,6 +5,7 @@
 
 use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
+use callgrove_records::ExecPosition;
 
 use crate::functions::InstanceFunctions;
 use crate::options::{AdOptions, OutlierStatistic};
@@ -13,13 +14,6 @@ use crate::options::{AdOptions, OutlierStatistic};
 const MIN_CAPACITY: usize = 1 << 12;
 /// Number of callers of a function that are found without a search. Each caller has one entry, by its id modulo this.
 const NUM_RECENT: usize = 8;
-
-/// An execution of a rank: the index of its lane in order of thread, and its row there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ExecPosition {
-    pub(crate) lane: u32,
-    pub(crate) exec: ExecIdx,
-}
 
 /// The judged functions of a rank, indexed by its own ids.
 #[derive(Debug, Default)]

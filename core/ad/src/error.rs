@@ -4,6 +4,7 @@ use callgrove_detect::DetectError;
 use callgrove_model::RunMismatch;
 use callgrove_provdb::ProvDbError;
 use callgrove_pserver::PserverError;
+use callgrove_records::RecordsError;
 use callgrove_source::SourceError;
 
 /// An error that ends an AD instance or keeps it from starting.
@@ -45,14 +46,9 @@ pub enum AdError {
     /// The streams belong to different runs.
     #[error("{0}. Follow the ranks of one run only")]
     OtherRun(RunMismatch),
-    /// Documents could not be stored.
-    #[error("{count} documents could not be stored and are lost; the last refusal was: {reason}")]
-    Lost {
-        /// Number of lost documents.
-        count: u64,
-        /// The reason.
-        reason: String,
-    },
+    /// Records could not be stored.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
     /// The parameter server may lose the last data sent to it.
     #[error("{cause}, after {} s: statistics of this instance may be lost; run it again", waited.as_secs())]
     Unsettled {

@@ -3,12 +3,11 @@
 use callgrove_detect::{CallerKey, CallsInRow, Judge, USUAL_SCORE, Verdict};
 use callgrove_model::{ExecIdx, Executions, LaneIdx};
 use callgrove_pserver::AnomalySummary;
+use callgrove_records::{ExecPosition, JudgedLane, epoch_us};
 
-use crate::by_function::{EndedExecution, ExecPosition, JudgedFunctions};
+use crate::by_function::{EndedExecution, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
-use crate::node_state::epoch_us;
 use crate::options::OutlierStatistic;
-use crate::record_builder::JudgedLane;
 
 /// The outliers of one function.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ impl FunctionOutliers {
         for &(position, score) in &self.anomalies {
             let lane = &lanes[position.lane as usize];
             let executions = lane.stack.executions();
-            let severity = lane.judged_us(position.exec, OutlierStatistic::Exclusive);
+            let severity = ended_us(lane, position.exec, OutlierStatistic::Exclusive);
             summary.push(
                 score,
                 severity,
@@ -201,8 +200,22 @@ pub(crate) fn longer_than_usual(
         let positions = of_function.anomalies.iter().map(|&(position, _)| position);
         anomalies.extend(positions.filter(|position| {
             let lane = &lanes[position.lane as usize];
-            lane.judged_us(position.exec, statistic) > mean_us
+            ended_us(lane, position.exec, statistic) > mean_us
         }));
     }
     anomalies
+}
+
+/// Returns the time of an execution that is judged, in µs.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "beyond 2⁵³ µs, 285 years, it is rounded"
+)]
+fn ended_us(lane: &JudgedLane<'_>, exec: ExecIdx, statistic: OutlierStatistic) -> f64 {
+    let executions = lane.stack.executions();
+    let column = match statistic {
+        OutlierStatistic::Exclusive => &executions.exclusive,
+        OutlierStatistic::Inclusive => &executions.inclusive,
+    };
+    column[exec.index()].as_us() as f64
 }

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 
 use callgrove_incidents::OwnTimeEntry;
 use callgrove_model::{DurationNs, FuncId, StepId, TimeNs};
+use callgrove_records::ExecPosition;
 use callgrove_trends::TimeWindow;
 
-use crate::by_function::{EndedExecution, ExecPosition, ExecutionsByFunction};
+use crate::by_function::{EndedExecution, ExecutionsByFunction};
 use crate::functions::InstanceFunctions;
 
 /// Number of reported functions of a step: the ones with the largest share of its time. Fewer than a tenth of the

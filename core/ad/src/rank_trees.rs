@@ -14,10 +14,9 @@ use callgrove_provdb::{
     TreeJudgement, TreeRecord,
 };
 use callgrove_pserver::TreePValues;
+use callgrove_records::{ExecPosition, JudgedLane, NamedFunction, epoch_us};
 
-use crate::by_function::{ExecPosition, ExecutionsByFunction};
-use crate::node_state::epoch_us;
-use crate::record_builder::{JudgedLane, NamedFunction};
+use crate::by_function::ExecutionsByFunction;
 use crate::tree_models::{ModelFit, TreeModelInForce, TreeModels};
 
 /// Number of calls of open trees that a lane keeps until the trees end.

@@ -6,10 +6,7 @@ use std::ops::Range;
 
 use callgrove_incidents::{GapTracker, MessageEntry, MessageNumbers, StallEntry, StallSummary};
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
-
-use crate::by_function::ExecPosition;
-use crate::node_state::epoch_us;
-use crate::record_builder::{JudgedLane, NamedFunction};
+use callgrove_records::{ExecPosition, JudgedLane, NamedFunction, epoch_us};
 
 /// Number of messages reported before a stall. The stalled call can have waited for them.
 const MESSAGES_BEFORE: usize = 16;

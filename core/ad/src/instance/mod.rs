@@ -28,14 +28,13 @@ use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, RankId};
 use callgrove_provdb::{ProvDbError, Store};
 use callgrove_pserver::{ModelExchange, StepReport};
+use callgrove_records::{NamedFunction, StorageStatus};
 
 use crate::compiled_model::CompleteModels;
 use crate::error::AdError;
 use crate::functions::InstanceFunctions;
 use crate::options::AdOptions;
-use crate::provenance_writer::StorageStatus;
 use crate::rank_detector::{RankDetector, StepOutcome};
-use crate::record_builder::NamedFunction;
 use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
 
@@ -122,7 +121,7 @@ impl Instance {
     /// # Errors
     /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server belong to
     /// another run; [`AdError::Exchange`] also if the parameter server refuses, or cannot be reached at the end;
-    /// [`AdError::Lost`] if the provenance database did not store everything; [`AdError::Source`] if no stream can be
+    /// [`AdError::Records`] if the provenance database did not store everything; [`AdError::Source`] if no stream can be
     /// opened.
     pub fn run(
         mut self,

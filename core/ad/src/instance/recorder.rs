@@ -4,11 +4,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_provdb::{Claim, Document, ProvDbError, Store};
+use callgrove_records::{ProvenanceWriter, StorageStatus};
 
 use super::claimed_rank::ClaimedRank;
 use crate::announcements::StreamAnnouncements;
 use crate::error::AdError;
-use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 
 /// Records the steps of an instance in the provenance database; without a store it records nothing.
 pub(super) struct Recorder {

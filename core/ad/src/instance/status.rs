@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use callgrove_model::{RankId, WarningKind, Warnings};
 use callgrove_pserver::Link;
+use callgrove_records::StorageStatus;
 
-use crate::provenance_writer::StorageStatus;
 use crate::rank_trees::TreeOutcome;
 use crate::tree_models::ModelFit;
 

@@ -6,13 +6,13 @@ use callgrove_detect::Moments;
 use callgrove_model::{
     ExecIdx, FuncEvents, NameTable, ProgramId, RankBuilder, RankId, StepBatch, ThreadId, Warnings,
 };
+use callgrove_records::JudgedLane;
 
 use super::writes::StepGaps;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
 use crate::options::OutlierStatistic;
 use crate::outliers::{FunctionOutliers, JudgedCalls, StepCalls};
-use crate::record_builder::JudgedLane;
 
 /// Number of messages and counter samples kept for calls that stay open; the oldest are dropped first.
 const MAX_EVENTS_KEPT: usize = 1024;

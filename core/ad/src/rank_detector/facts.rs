@@ -6,12 +6,10 @@ use std::sync::Arc;
 use callgrove_incidents::MessageNumbers;
 use callgrove_model::{ProgramId, Property, RankId, StepBatch};
 use callgrove_provdb::MetadataRecord;
+use callgrove_records::{GpuThreads, KernelLaunch, Launches, NodeWatch};
 
 use super::calls::RankCalls;
 use super::rank_counters::RankCounters;
-use crate::gpu::{GpuThreads, Launches};
-use crate::node_state::NodeWatch;
-use crate::record_builder::KernelLaunch;
 use crate::rules::Watchlist;
 
 /// The facts of a rank, collected over its steps.

@@ -4,12 +4,12 @@ use std::cell::Cell;
 
 use callgrove_detect::{FuncModel, same_epoch};
 use callgrove_model::{RankId, StepId};
+use callgrove_records::StepTimes;
 
 use super::RankDetector;
 use crate::by_function::TimesByCaller;
 use crate::functions::InstanceFunctions;
 use crate::options::AdOptions;
-use crate::record_builder::StepTimes;
 use crate::stream_reader::StepInput;
 
 thread_local! {

@@ -19,12 +19,12 @@ use callgrove_detect::CallerKey;
 use callgrove_model::{ProgramId, RankId, StepId, Warnings};
 use callgrove_provdb::{Document, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
+use callgrove_records::{NamedFunction, StepTimes};
 
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::RoundModels;
 use crate::options::AdOptions;
 use crate::rank_trees::{RankTrees, TreeOutcome};
-use crate::record_builder::{NamedFunction, StepTimes};
 use crate::stall_summary::StallTracker;
 use crate::stream_reader::StepInput;
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use callgrove_detect::Moments;
 use callgrove_model::{CounterEvents, CounterId};
 use callgrove_pserver::CounterReport;
+use callgrove_records::{CORRELATION_ID, NodeWatch};
 
-use crate::gpu::CORRELATION_ID;
-use crate::node_state::NodeWatch;
 use crate::rules::Watchlist;
 
 /// The counters of a rank.

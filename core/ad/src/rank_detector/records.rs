@@ -1,12 +1,12 @@
 //! The records of a judged step.
 
 use callgrove_provdb::{Collection, Document, ProvDbError};
+use callgrove_records::RecordBuilder;
 
 use super::RankDetector;
 use crate::compiled_model::CompiledModel;
 use crate::options::AdOptions;
 use crate::outliers::FunctionOutliers;
-use crate::record_builder::RecordBuilder;
 
 impl RankDetector {
     /// Writes a record of each anomaly, and of one normal execution of each function with anomalies.
@@ -39,7 +39,7 @@ impl RankDetector {
                 continue;
             };
             let mut write = |collection, position, score| {
-                let caller = records.caller(position, &self.judged);
+                let caller = self.judged.key(records.caller(position));
                 let record = records.record(position, score, &compiled.json(caller));
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())

@@ -47,6 +47,7 @@ mod tests {
 
     use callgrove_detect::{FuncModel, Params};
     use callgrove_model::{FuncId, ProgramId, RunIdentity, StepBatch, StepId, TimeNs};
+    use callgrove_records::NamedFunction;
     use proptest::prelude::*;
 
     use super::super::RankDetector;
@@ -54,7 +55,6 @@ mod tests {
     use crate::announcements::StreamAnnouncements;
     use crate::functions::InstanceFunctions;
     use crate::options::{AdOptions, Pacing};
-    use crate::record_builder::NamedFunction;
     use crate::rules::FunctionRules;
     use crate::stream_reader::StepInput;
 

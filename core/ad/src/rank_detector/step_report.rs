@@ -8,16 +8,15 @@ use callgrove_model::FuncId;
 use callgrove_pserver::{
     AnomalySummary, FinalAnomalies, FunctionReport, Metrics, StepReport, TreePValues,
 };
+use callgrove_records::{ExecPosition, JudgedLane};
 
 use super::RankDetector;
 use super::calls::JudgedFunction;
-use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
 use crate::functions::InstanceFunctions;
 use crate::options::AdOptions;
 use crate::outliers::{FunctionOutliers, longer_than_usual};
 use crate::own_times::own_times;
-use crate::record_builder::JudgedLane;
 use crate::stall_summary::JudgedStep;
 
 impl RankDetector {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{ExecIdx, FuncId, ThreadId};
 use callgrove_provdb::ProvDbError;
+use callgrove_records::JudgedLane;
 
 use super::RankDetector;
 use crate::rank_trees::{TreeOutcome, TreeStep};
-use crate::record_builder::JudgedLane;
 use crate::tree_models::TreeModels;
 
 impl RankDetector {

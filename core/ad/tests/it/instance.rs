@@ -3,7 +3,7 @@
 use std::sync::{Arc, Barrier};
 
 use crate::support::{MemoryStore, Script, follow, follow_as, follow_streams, options};
-use callgrove_ad::{AdError, Pacing, Stream};
+use callgrove_ad::{AdError, Pacing, RecordsError, Stream};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
@@ -340,7 +340,7 @@ fn an_invalid_document_does_not_hold_back_the_others() {
     );
     let error = lost.unwrap_err();
     assert!(
-        matches!(&error, AdError::Lost { count, reason } if *count == num_lost && reason.contains(&unfit)),
+        matches!(&error, AdError::Records(RecordsError::Lost { count, reason }) if *count == num_lost && reason.contains(&unfit)),
         "{error}"
     );
     assert_eq!(keys(&store), expected);

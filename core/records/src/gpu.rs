@@ -11,7 +11,7 @@ use callgrove_model::{Metadata, Property, ThreadId};
 use callgrove_provdb::GpuLocation;
 
 /// The counter that pairs a launch with its kernel.
-pub(crate) const CORRELATION_ID: &str = "Correlation ID";
+pub const CORRELATION_ID: &str = "Correlation ID";
 
 /// Number of launches that are remembered for kernels in later steps. A kernel starts soon after its launch, so an
 /// older launch went to a device that is not traced.
@@ -19,13 +19,13 @@ const MAX_LAUNCHES: usize = 1 << 16;
 
 /// The threads of a rank that are streams of a GPU.
 #[derive(Debug, Default)]
-pub(crate) struct GpuThreads {
+pub struct GpuThreads {
     locations: BTreeMap<ThreadId, GpuLocation>,
 }
 
 impl GpuThreads {
     /// Processes one metadata entry.
-    pub(crate) fn learn(&mut self, entry: &Metadata) {
+    pub fn learn(&mut self, entry: &Metadata) {
         let field: fn(&mut GpuLocation) -> &mut u32 = if Property::GpuDevice.is_in(entry) {
             |it| &mut it.device
         } else if Property::GpuContext.is_in(entry) {
@@ -51,14 +51,14 @@ impl GpuThreads {
     }
 
     /// Returns the location of a thread on a GPU; `None` for a CPU thread.
-    pub(crate) fn location(&self, thread: ThreadId) -> Option<&GpuLocation> {
+    pub fn location(&self, thread: ThreadId) -> Option<&GpuLocation> {
         self.locations.get(&thread)
     }
 }
 
 /// Values by correlation id, for the newest [`MAX_LAUNCHES`] ids.
 #[derive(Debug)]
-pub(crate) struct Launches<T> {
+pub struct Launches<T> {
     by_id: BTreeMap<u64, Arc<T>>,
     /// Ids in order of arrival.
     order: VecDeque<u64>,
@@ -75,7 +75,7 @@ impl<T> Default for Launches<T> {
 
 impl<T> Launches<T> {
     /// Adds a launch. If an id is reused, it means the newest launch.
-    pub(crate) fn remember(&mut self, id: u64, launch: Arc<T>) {
+    pub fn remember(&mut self, id: u64, launch: Arc<T>) {
         if self.by_id.insert(id, launch).is_none() {
             self.order.push_back(id);
         }
@@ -87,7 +87,7 @@ impl<T> Launches<T> {
     }
 
     /// Returns the launch with an id.
-    pub(crate) fn get(&self, id: u64) -> Option<&Arc<T>> {
+    pub fn get(&self, id: u64) -> Option<&Arc<T>> {
         self.by_id.get(&id)
     }
 }

@@ -8,20 +8,20 @@ use callgrove_provdb::{NodeState, NodeStateField};
 
 /// The last values, by field.
 #[derive(Debug, Default)]
-pub(crate) struct NodeWatch {
+pub struct NodeWatch {
     values: BTreeMap<Arc<str>, u64>,
     newest: Option<TimeNs>,
 }
 
 impl NodeWatch {
     /// Sets a value.
-    pub(crate) fn set(&mut self, field: &Arc<str>, value: u64, time: TimeNs) {
+    pub fn set(&mut self, field: &Arc<str>, value: u64, time: TimeNs) {
         self.values.insert(Arc::clone(field), value);
         self.newest = self.newest.max(Some(time));
     }
 
     /// Returns the record, or `None` if nothing was ever reported.
-    pub(crate) fn record(&self) -> Option<NodeState> {
+    pub fn record(&self) -> Option<NodeState> {
         let fields = self.values.iter().map(|(field, &value)| NodeStateField {
             field: Arc::clone(field),
             value: value.into(),
@@ -33,7 +33,7 @@ impl NodeWatch {
     }
 }
 
-/// Returns microseconds since the Unix epoch, the unit of times in records; 0 for earlier times.
-pub(crate) fn epoch_us(time: TimeNs) -> u64 {
+/// Returns µs since the Unix epoch, the unit of times in records; 0 for earlier times.
+pub fn epoch_us(time: TimeNs) -> u64 {
     u64::try_from(time.as_us()).unwrap_or(0)
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_provdb::{Document, ProvDbError, Store};
 
-use crate::error::AdError;
+use crate::error::RecordsError;
 
 /// Largest size in bytes of the documents that wait for the database. Documents beyond it are lost and counted as lost.
 const MAX_WAITING_BYTES: usize = 256 << 20;
@@ -75,7 +75,7 @@ enum Work {
 }
 
 /// The queue of documents and the thread that stores them.
-pub(crate) struct ProvenanceWriter {
+pub struct ProvenanceWriter {
     num_sent: u64,
     shared: Arc<Shared>,
     thread: JoinHandle<Box<dyn Store>>,
@@ -149,8 +149,8 @@ impl ProvenanceWriter {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`AdError::Thread`].
-    pub(crate) fn start(store: Box<dyn Store>) -> Result<Self, AdError> {
+    /// [`RecordsError::Thread`].
+    pub fn start(store: Box<dyn Store>) -> Result<Self, RecordsError> {
         let shared = Arc::new(Shared::default());
         let thread = thread::Builder::new()
             .name("provenance".to_owned())
@@ -158,7 +158,7 @@ impl ProvenanceWriter {
                 let shared = Arc::clone(&shared);
                 move || run(&shared, store)
             })
-            .map_err(AdError::Thread)?;
+            .map_err(RecordsError::Thread)?;
         Ok(Self {
             num_sent: 0,
             shared,
@@ -167,7 +167,7 @@ impl ProvenanceWriter {
     }
 
     /// Adds documents without waiting. Returns the number of documents added so far.
-    pub(crate) fn send(&mut self, documents: Vec<Document>) -> u64 {
+    pub fn send(&mut self, documents: Vec<Document>) -> u64 {
         self.num_sent += num(&documents);
         if documents.is_empty() {
             return self.num_sent;
@@ -192,21 +192,21 @@ impl ProvenanceWriter {
     }
 
     /// Removes the earlier records of a step before anything that is sent later. Does not wait.
-    pub(crate) fn remove_step(&self, program: ProgramId, rank: RankId, step: StepId) {
+    pub fn remove_step(&self, program: ProgramId, rank: RankId, step: StepId) {
         let mut queue = self.shared.lock();
         queue.push(Task::RemoveStep(program, rank, step));
         self.shared.changed.notify_all();
     }
 
     /// Stores bytes under a name before anything that is sent later. Does not wait.
-    pub(crate) fn replace_state(&self, name: String, bytes: Vec<u8>) {
+    pub fn replace_state(&self, name: String, bytes: Vec<u8>) {
         let mut queue = self.shared.lock();
         queue.push(Task::ReplaceState(name, bytes));
         self.shared.changed.notify_all();
     }
 
     /// Asks the store after everything that was sent before. Does not wait.
-    pub(crate) fn ask(
+    pub fn ask(
         &self,
         question: impl FnMut(&mut dyn Store) -> Result<(), ProvDbError> + Send + 'static,
     ) {
@@ -216,13 +216,13 @@ impl ProvenanceWriter {
     }
 
     /// Adds to the identity of the run. Does not wait.
-    pub(crate) fn join_run(&self, run: &RunIdentity) {
+    pub fn join_run(&self, run: &RunIdentity) {
         self.shared.lock().run = Some(run.clone());
         self.shared.changed.notify_all();
     }
 
     /// Returns the counts so far.
-    pub(crate) fn stored(&self) -> StorageStatus {
+    pub fn stored(&self) -> StorageStatus {
         let queue = self.shared.lock();
         let mut stored = queue.stored.clone();
         stored.num_waiting = queue.num_unsettled;
@@ -237,8 +237,8 @@ impl ProvenanceWriter {
     /// Waits until everything is on disk, as long as the database accepts it. Also returns the store.
     ///
     /// # Errors
-    /// [`AdError::Lost`] if the database does not accept everything.
-    pub(crate) fn finish(self) -> Result<(StorageStatus, Box<dyn Store>), AdError> {
+    /// [`RecordsError::Lost`] if the database does not accept everything.
+    pub fn finish(self) -> Result<(StorageStatus, Box<dyn Store>), RecordsError> {
         let deadline = Instant::now() + END_TIMEOUT;
         let mut queue = self.shared.lock();
         queue.is_awaited = true;
@@ -263,7 +263,7 @@ impl ProvenanceWriter {
         }
         match (stored.num_lost, store) {
             (0, Some(store)) if !stored.is_closed => Ok((stored, store)),
-            (count, _) => Err(AdError::Lost {
+            (count, _) => Err(RecordsError::Lost {
                 count,
                 reason: stored
                     .refusal

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use callgrove_detect::CallerKey;
 use callgrove_incidents::MessageNumbers;
 use callgrove_model::{
     CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, StepBatch, StepId,
@@ -13,24 +12,36 @@ use callgrove_provdb::{
 };
 use serde_json::value::RawValue;
 
-use crate::by_function::{ExecPosition, JudgedFunctions};
 use crate::gpu::{GpuThreads, Launches};
 use crate::node_state::epoch_us;
-use crate::options::OutlierStatistic;
+
+/// An execution of a rank: the index of its lane in order of thread, and its row there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ExecPosition {
+    /// The index of the lane.
+    pub lane: u32,
+    /// The row in the lane.
+    pub exec: ExecIdx,
+}
 
 /// A lane with its outliers, ascending.
 #[derive(Clone, Copy)]
-pub(crate) struct JudgedLane<'a> {
-    pub(crate) thread: ThreadId,
-    pub(crate) stack: &'a CallStackBuilder,
-    pub(crate) anomalies: &'a [ExecIdx],
+pub struct JudgedLane<'a> {
+    /// The thread of the lane.
+    pub thread: ThreadId,
+    /// Its calls.
+    pub stack: &'a CallStackBuilder,
+    /// The outliers among them, ascending.
+    pub anomalies: &'a [ExecIdx],
 }
 
 /// A function: its name and its global index.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedFunction {
-    pub(crate) name: Arc<str>,
-    pub(crate) fid: u32,
+pub struct NamedFunction {
+    /// The full name.
+    pub name: Arc<str>,
+    /// The global index.
+    pub fid: u32,
 }
 
 /// An execution on the call stack of a launch.
@@ -44,7 +55,7 @@ pub(crate) struct LaunchFrame {
 
 /// A CPU call that launched a kernel, with its callers; the call itself first.
 #[derive(Clone, Debug)]
-pub(crate) struct KernelLaunch {
+pub struct KernelLaunch {
     thread: ThreadId,
     call: LaunchFrame,
     callers: Arc<[LaunchFrame]>,
@@ -52,35 +63,48 @@ pub(crate) struct KernelLaunch {
 
 /// The time of an I/O step: the times of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StepTimes {
-    pub(crate) step: u64,
-    pub(crate) start_us: u64,
-    pub(crate) end_us: u64,
+pub struct StepTimes {
+    /// The number of the step.
+    pub step: u64,
+    /// Time of the first event, in µs since the epoch.
+    pub start_us: u64,
+    /// Time of the last event, in µs since the epoch.
+    pub end_us: u64,
 }
 
 /// The state of a rank after a step was judged.
-pub(crate) struct RecordBuilder<'a> {
-    pub(crate) program: ProgramId,
-    pub(crate) rank: RankId,
-    pub(crate) lanes: Vec<JudgedLane<'a>>,
+pub struct RecordBuilder<'a> {
+    /// The program of the workflow.
+    pub program: ProgramId,
+    /// The rank.
+    pub rank: RankId,
+    /// The lanes of the rank, in order of thread.
+    pub lanes: Vec<JudgedLane<'a>>,
     /// Indexed by the rank's own ids.
-    pub(crate) functions: &'a [NamedFunction],
+    pub functions: &'a [NamedFunction],
     /// Indexed by the rank's own ids.
-    pub(crate) counters: &'a [Arc<str>],
-    pub(crate) correlation: Option<CounterId>,
-    pub(crate) gpu: &'a GpuThreads,
-    pub(crate) launches: &'a Launches<KernelLaunch>,
-    pub(crate) hostname: &'a Arc<str>,
-    pub(crate) node_state: Option<NodeState>,
-    pub(crate) message_numbers: &'a MessageNumbers,
-    pub(crate) span: StepTimes,
+    pub counters: &'a [Arc<str>],
+    /// The counter that pairs a kernel with its launch.
+    pub correlation: Option<CounterId>,
+    /// The threads that are streams of a GPU.
+    pub gpu: &'a GpuThreads,
+    /// The launches of kernels so far.
+    pub launches: &'a Launches<KernelLaunch>,
+    /// The host of the rank.
+    pub hostname: &'a Arc<str>,
+    /// The last reported state of the node.
+    pub node_state: Option<NodeState>,
+    /// The numbers of the messages in the step.
+    pub message_numbers: &'a MessageNumbers,
+    /// The times of the step.
+    pub span: StepTimes,
     /// Number of executions before and after the recorded one.
-    pub(crate) window: usize,
+    pub window: usize,
 }
 
 impl StepTimes {
     /// Returns the times of a step.
-    pub(crate) fn of(batch: &StepBatch) -> Self {
+    pub fn of(batch: &StepBatch) -> Self {
         // Function events are in order on each thread.
         let ends = batch.funcs.segments().filter_map(|(_, events)| {
             let (first, last) = (events.first()?, events.last()?);
@@ -103,7 +127,7 @@ impl StepTimes {
     }
 
     /// Returns the times of a step that is not recorded.
-    pub(crate) fn unknown(step: StepId) -> Self {
+    pub fn unknown(step: StepId) -> Self {
         Self {
             step: step.0.into(),
             ..Self::default()
@@ -111,7 +135,7 @@ impl StepTimes {
     }
 
     /// Returns the step.
-    pub(crate) fn step(&self) -> StepId {
+    pub fn step(&self) -> StepId {
         StepId(u32::try_from(self.step).unwrap_or(u32::MAX))
     }
 }
@@ -124,21 +148,8 @@ fn span(mut times: impl Iterator<Item = TimeNs>) -> Option<(TimeNs, TimeNs)> {
 }
 
 impl<'a> JudgedLane<'a> {
-    /// Returns the time of an execution that is judged, in µs.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "beyond 2⁵³ µs, 285 years, it is rounded"
-    )]
-    pub(crate) fn judged_us(&self, exec: ExecIdx, statistic: OutlierStatistic) -> f64 {
-        let executions = self.stack.executions();
-        let column = match statistic {
-            OutlierStatistic::Exclusive => &executions.exclusive,
-            OutlierStatistic::Inclusive => &executions.inclusive,
-        };
-        column[exec.index()].as_us() as f64
-    }
-
-    pub(crate) fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
+    /// Returns the label of an execution.
+    pub fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
         let executions = self.stack.executions();
         ExecLabel {
             rank,
@@ -147,8 +158,8 @@ impl<'a> JudgedLane<'a> {
         }
     }
 
-    /// Returns the entry time, and the exit time or 0 if the execution is open.
-    pub(crate) fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
+    /// Returns the entry time, and the exit time or 0 if the execution is open, in µs since the epoch.
+    pub fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
         let executions = self.stack.executions();
         let exit = if executions.is_open(exec) {
             0
@@ -158,7 +169,8 @@ impl<'a> JudgedLane<'a> {
         (epoch_us(executions.entry[exec.index()]), exit)
     }
 
-    pub(crate) fn is_anomaly(&self, exec: ExecIdx) -> bool {
+    /// Returns whether an execution is an outlier.
+    pub fn is_anomaly(&self, exec: ExecIdx) -> bool {
         self.anomalies.binary_search(&exec).is_ok()
     }
 
@@ -196,7 +208,7 @@ impl<'a> JudgedLane<'a> {
     }
 
     /// Returns the launches among the counter samples from `first` on, as ids with their call stacks.
-    pub(crate) fn launches(
+    pub fn launches(
         &self,
         rank: RankId,
         correlation: CounterId,
@@ -238,21 +250,21 @@ impl<'a> JudgedLane<'a> {
 }
 
 impl RecordBuilder<'_> {
-    /// Returns the severity of an anomaly: its exclusive time.
-    pub(crate) fn severity_us(&self, position: ExecPosition) -> u64 {
+    /// Returns the severity of an anomaly: its exclusive time in µs.
+    pub fn severity_us(&self, position: ExecPosition) -> u64 {
         let executions = self.lanes[position.lane as usize].stack.executions();
         u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
     }
 
-    /// Returns the key under which models know the caller of an execution.
-    pub(crate) fn caller(&self, position: ExecPosition, of: &JudgedFunctions) -> CallerKey {
+    /// Returns the caller of an execution, if it has one.
+    pub fn caller(&self, position: ExecPosition) -> Option<FuncId> {
         let executions = self.lanes[position.lane as usize].stack.executions();
         let caller = executions.parent(position.exec);
-        of.key(caller.map(|it| executions.func[it.index()]))
+        caller.map(|it| executions.func[it.index()])
     }
 
     /// Returns the record of a judged execution.
-    pub(crate) fn record(
+    pub fn record(
         &self,
         position: ExecPosition,
         score: f64,
