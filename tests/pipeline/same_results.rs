@@ -1,5 +1,6 @@
 //! A recorded run gets the same results from any number of processes, at any speed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use callgrove_provdb::Collection;
@@ -10,8 +11,9 @@ use serde_json::Value;
 
 use crate::support::*;
 
-/// Returns what `num_instances` AD instances together find in a run, each with its share of the ranks.
-fn found_by(num_instances: usize, run: &Path) -> Vec<(Collection, Vec<Value>)> {
+/// Returns what `num_instances` AD instances with these options together find in a run, each with its share of the
+/// ranks.
+fn found_by(num_instances: usize, run: &Path, options: &[&str]) -> Vec<(Collection, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
     let store = path_in(&folder, "served");
     let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
@@ -22,7 +24,8 @@ fn found_by(num_instances: usize, run: &Path) -> Vec<(Collection, Vec<Value>)> {
     let instances: Vec<Process> = shares
         .map(|share| {
             let of_share = pattern(share);
-            start(&["ad", &of_share, "--pserver", &url, "--provdb", &provdb_url])
+            let own = ["ad", &of_share, "--pserver", &url, "--provdb", &provdb_url];
+            start(&[&own, options].concat())
         })
         .collect();
     for instance in instances {
@@ -46,27 +49,75 @@ fn pattern(streams: &[PathBuf]) -> String {
     format!("{}/*[{ranks}].bp", first.parent().unwrap().display())
 }
 
-fn check_equal(run: &Path, numbers_of_instances: &[usize]) {
+/// Checks that numbers of AD instances with these options find the same as `callgrove run`. Returns that.
+fn check_equal(
+    run: &Path,
+    numbers_of_instances: &[usize],
+    options: &[&str],
+) -> Vec<(Collection, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
     let alone = path_in(&folder, "alone");
-    stdout(&["run", &run.to_string_lossy(), "--provdb", &alone]);
+    let own = ["run", &run.to_string_lossy(), "--provdb", &alone];
+    stdout(&[&own, options].concat());
     let expected = found(&alone);
     assert!(!documents(&alone, Collection::Anomalies).is_empty());
     for &num_instances in numbers_of_instances {
-        assert_same(&found_by(num_instances, run), &expected);
+        assert_same(&found_by(num_instances, run, options), &expected);
     }
+    expected
 }
 
 #[test]
 fn a_recorded_run_is_judged_the_same_by_any_number_of_processes() {
-    check_equal(Path::new(&example()), &[1, 2, 4]);
+    check_equal(Path::new(&example()), &[1, 2, 4], &[]);
+}
+
+#[test]
+fn a_budget_leaves_out_the_same_documents_for_any_number_of_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    write_slow_calls(&run, 4, 40);
+    let all = check_equal(&run, &[], &[]);
+    let some = check_equal(&run, &[1, 2, 4], &["--max-documents-per-second", "1"]);
+    let of = |found: &[(Collection, Vec<Value>)], collection| {
+        let of_collection = found.iter().filter(|it| it.0 == collection);
+        let documents = of_collection.flat_map(|it| it.1.clone());
+        documents.collect::<Vec<Value>>()
+    };
+    let num_recorded = |found: &[(Collection, Vec<Value>)]| -> usize {
+        let collections = [Collection::Anomalies, Collection::NormalExecs];
+        collections.map(|it| of(found, it).len()).into_iter().sum()
+    };
+    assert!(num_recorded(&some) < num_recorded(&all));
+    let metadata = of(&some, Collection::Metadata);
+    let left_out = metadata
+        .iter()
+        .filter(|it| it["descr"] == "documents left out");
+    let left_out = left_out.map(|it| {
+        let by_function: BTreeMap<String, usize> =
+            serde_json::from_str(it["value"].as_str().unwrap()).unwrap();
+        by_function.values().sum::<usize>()
+    });
+    assert_eq!(
+        num_recorded(&all) - num_recorded(&some),
+        left_out.sum::<usize>()
+    );
+    for collection in [Collection::FuncStats, Collection::Incidents] {
+        assert_eq!(of(&some, collection), of(&all, collection));
+    }
 }
 
 #[test]
 fn sixteen_processes_find_the_same_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    write_run(&run, 16, 6, |rank, number| {
+    write_slow_calls(&run, 16, 6);
+    check_equal(&run, &[1, 16], &[]);
+}
+
+/// Writes a run whose calls wait 40 ms longer than usual from time to time.
+fn write_slow_calls(run: &Path, num_ranks: u64, num_steps: u64) {
+    write_run(run, num_ranks, num_steps, |rank, number| {
         let mut numbers = Numbers::with_seed(100 * rank + number);
         let mut time_us = RUN_START_US + 500_000 * number;
         let mut step = TauStep::default();
@@ -80,5 +131,4 @@ fn sixteen_processes_find_the_same_as_one() {
         }
         step
     });
-    check_equal(&run, &[1, 16]);
 }

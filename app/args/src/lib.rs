@@ -8,6 +8,7 @@ mod causes;
 mod common;
 mod compare;
 mod config_file;
+mod detect;
 mod drawing;
 mod mcp;
 mod page;
@@ -29,15 +30,16 @@ pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub use config_file::ConfigFile;
+pub use detect::DetectArgs;
 pub use drawing::DrawArgs;
 pub use mcp::McpArgs;
 pub use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub use part::PartOfRun;
 pub use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
-    ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
-    ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs, ProvDbServerArgs,
+    PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, ServerArgs,
+    StatsArgs, StreamArgs, SummaryFormat,
 };
 pub use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub use relay::RelayArgs;

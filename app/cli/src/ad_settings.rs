@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use callgrove_ad::{AdOptions, Watchlist};
+use callgrove_ad::{AdOptions, DocumentBudget, Watchlist};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId};
 use callgrove_pipeline::{OpenedStreams, StreamInput, StreamOptions};
@@ -46,6 +46,7 @@ pub(crate) fn instance_options(streams: &StreamArgs, args: &DetectArgs) -> Resul
     options.statistic = args.statistic;
     options.window = args.window;
     options.min_severity_us = args.min_severity_us;
+    options.budget = args.max_documents_per_second.map(DocumentBudget);
     if let Some(path) = &args.ignore {
         options.rules.ignore(&read(path)?);
     }

@@ -360,6 +360,7 @@ fn counters_rise_with_reports() {
     let maintenance = Maintenance::start(saved_in(&place, &state, &Arc::new(Hub::new(0)))).unwrap();
     let instance_documents = Arc::new(DocumentCounts::default());
     instance_documents.replace(5, 1, 2);
+    instance_documents.set_left_out(7);
     let monitored = Monitored {
         state: Some(Arc::clone(&state)),
         database: maintenance.database_health(),
@@ -398,6 +399,7 @@ fn counters_rise_with_reports() {
         Some(5.0)
     );
     assert_eq!(last.value("callgrove_documents_lost_total"), Some(1.0));
+    assert_eq!(last.value("callgrove_documents_left_out_total"), Some(7.0));
     assert_eq!(last.value("callgrove_documents_waiting"), Some(2.0));
     assert!(last.value("callgrove_last_save_age_seconds").is_some());
     #[cfg(target_os = "linux")]

@@ -41,7 +41,7 @@ mod stall_summary;
 mod stream_reader;
 mod tree_models;
 
-pub use callgrove_records::{RecordsError, StorageStatus};
+pub use callgrove_records::{DocumentBudget, LEFT_OUT, RecordsError, StorageStatus};
 pub use error::AdError;
 pub use instance::{ExpectedStreams, Instance, LateStreams, Status, Stream};
 pub use options::{AdOptions, OutlierStatistic, Pacing};

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use callgrove_detect::{Params, ValidParams};
 use callgrove_model::ProgramId;
+use callgrove_records::DocumentBudget;
 
 use crate::error::AdError;
 use crate::rules::{FunctionRules, Watchlist};
@@ -56,6 +57,8 @@ pub struct AdOptions {
     pub window: usize,
     /// Anomalies with less exclusive time, in µs, are counted but not recorded.
     pub min_severity_us: u64,
+    /// The budget for documents; `None` records everything.
+    pub budget: Option<DocumentBudget>,
     /// Rules for functions that are ignored or have their own threshold.
     pub rules: FunctionRules,
     /// Counters that report the state of the node.
@@ -78,6 +81,7 @@ impl AdOptions {
             statistic: OutlierStatistic::default(),
             window: 10,
             min_severity_us: 0,
+            budget: None,
             rules: FunctionRules::default(),
             watchlist: Watchlist::default(),
             trees: TreeOptions::default(),

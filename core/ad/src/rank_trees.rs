@@ -14,7 +14,9 @@ use callgrove_provdb::{
     TreeJudgement, TreeRecord,
 };
 use callgrove_pserver::TreePValues;
-use callgrove_records::{ExecPosition, JudgedLane, NamedFunction, epoch_us};
+use callgrove_records::{
+    CandidateKind, ExecPosition, JudgedLane, NamedFunction, RecordCandidate, epoch_us,
+};
 
 use crate::by_function::ExecutionsByFunction;
 use crate::tree_models::{ModelFit, TreeModelInForce, TreeModels};
@@ -65,11 +67,18 @@ type EndedRoot = (u32, bool, ExecPosition);
 pub(crate) struct TreeOutcome {
     pub(crate) num_judged: u64,
     pub(crate) num_abnormal: u64,
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<TreeDocument>,
     /// How well the models fit.
     pub(crate) fits: Vec<ModelFit>,
     /// The p-values of the last trees, for each model that judged any in the step.
     pub(crate) p_values: TreePValues,
+}
+
+/// A tree to record.
+#[derive(Debug)]
+pub(crate) struct TreeDocument {
+    pub(crate) candidate: RecordCandidate,
+    pub(crate) document: Document,
 }
 
 /// A tree of the step: the number of its function, whether it is sampled, and its position.
@@ -262,7 +271,21 @@ impl TreeStep<'_> {
                 });
                 let tree = forest.tree(TreeIdx::from_index(at));
                 let record = self.record(step_tree, tree, judged);
-                outcome.documents.push(Document::tree(&record)?);
+                let kind = if step_tree.is_sampled {
+                    CandidateKind::SampledTree
+                } else {
+                    CandidateKind::AbnormalTree
+                };
+                let candidate = RecordCandidate {
+                    kind,
+                    function: step_tree.number,
+                    severity_us: record.outlier_severity,
+                };
+                let document = Document::tree(&record)?;
+                outcome.documents.push(TreeDocument {
+                    candidate,
+                    document,
+                });
             }
         }
         Ok(())

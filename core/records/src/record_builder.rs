@@ -158,6 +158,12 @@ impl<'a> JudgedLane<'a> {
         }
     }
 
+    /// Returns the severity of an anomaly: its exclusive time in µs.
+    pub fn severity_us(&self, exec: ExecIdx) -> u64 {
+        let executions = self.stack.executions();
+        u64::try_from(executions.exclusive[exec.index()].as_us()).unwrap_or(0)
+    }
+
     /// Returns the entry time, and the exit time or 0 if the execution is open, in µs since the epoch.
     pub fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
         let executions = self.stack.executions();
@@ -250,12 +256,6 @@ impl<'a> JudgedLane<'a> {
 }
 
 impl RecordBuilder<'_> {
-    /// Returns the severity of an anomaly: its exclusive time in µs.
-    pub fn severity_us(&self, position: ExecPosition) -> u64 {
-        let executions = self.lanes[position.lane as usize].stack.executions();
-        u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
-    }
-
     /// Returns the caller of an execution, if it has one.
     pub fn caller(&self, position: ExecPosition) -> Option<FuncId> {
         let executions = self.lanes[position.lane as usize].stack.executions();
@@ -277,7 +277,7 @@ impl RecordBuilder<'_> {
         let (entry, exit) = lane.times_us(exec);
         let function = self.function(executions.func[row]);
         let location = self.gpu.location(lane.thread).copied();
-        let runtime_exclusive = self.severity_us(position);
+        let runtime_exclusive = lane.severity_us(exec);
         ExecutionRecord {
             version: VERSION,
             call_stack: lane

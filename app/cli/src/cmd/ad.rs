@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use callgrove_ad::{AdOptions, Instance, Status};
+use callgrove_ad::{AdOptions, Instance, LEFT_OUT, Status};
 use callgrove_model::{WarningKind, count_of, thousands};
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
@@ -106,6 +106,7 @@ pub(super) fn follow(
              DATABASE` judges those of a live run again; of a recorded run, start the instances again",
         );
     }
+    report_left_out(&status);
     if stop.is_set() {
         warn("stopped before the end: the results cover the time until then");
     }
@@ -114,6 +115,18 @@ pub(super) fn follow(
     }
     print_damage(&status.warnings);
     Ok(status)
+}
+
+/// Prints how many documents the budget left out.
+fn report_left_out(status: &Status) {
+    if let Some((function, most)) = status.left_out.first() {
+        warn(&format!(
+            "{} left out by --max-documents-per-second, {} of them of {function}. `callgrove query DATABASE metadata \
+             --where \"descr = '{LEFT_OUT}'\"` has the numbers by rank and function",
+            count_of(status.num_left_out, "document"),
+            thousands(*most),
+        ));
+    }
 }
 
 /// Returns the outcome of an instance's run.
@@ -159,6 +172,7 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
                 "abnormal_trees": status.num_abnormal_trees,
                 "documents": status.stored.num_documents,
                 "document_bytes": status.stored.num_bytes,
+                "documents_left_out": status.num_left_out,
                 "seconds": seconds,
             });
             writeln!(out, "{summary}")

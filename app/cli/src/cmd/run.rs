@@ -67,6 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let note = |status: &Status| {
         let stored = &status.stored;
         documents.replace(stored.num_documents, stored.num_lost, stored.num_waiting);
+        documents.set_left_out(status.num_left_out);
     };
     let start = Instant::now();
     let streams = open_streams(&args.streams, &stop)?;

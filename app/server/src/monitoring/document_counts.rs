@@ -8,6 +8,7 @@ pub struct DocumentCounts {
     stored: AtomicU64,
     lost: AtomicU64,
     waiting: AtomicU64,
+    left_out: AtomicU64,
 }
 
 impl DocumentCounts {
@@ -24,6 +25,11 @@ impl DocumentCounts {
         self.waiting.store(waiting, Ordering::Relaxed);
     }
 
+    /// Replaces the number of documents that a budget left out.
+    pub fn set_left_out(&self, left_out: u64) {
+        self.left_out.store(left_out, Ordering::Relaxed);
+    }
+
     pub(super) fn stored(&self) -> u64 {
         self.stored.load(Ordering::Relaxed)
     }
@@ -34,5 +40,9 @@ impl DocumentCounts {
 
     pub(super) fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
     }
 }

@@ -172,6 +172,12 @@ fn add_documents(metrics: &mut MetricsText, monitored: &Monitored) {
             "Documents of the AD instance in this process that wait for the database.",
             counts.waiting(),
         );
+        metrics.single(
+            "callgrove_documents_left_out_total",
+            MetricKind::Counter,
+            "Documents of the AD instance in this process that its budget left out.",
+            counts.left_out(),
+        );
     }
     let age = monitored.database.as_ref().and_then(|it| it.save_age());
     if let Some(age) = age {

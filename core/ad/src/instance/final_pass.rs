@@ -8,6 +8,7 @@ use callgrove_detect::{CallerKey, CallsInRow};
 use callgrove_model::{FuncId, RankId, StepId};
 use callgrove_provdb::{Collection, Document, ExecutionRecord, Filter, ProvDbError, Query, Store};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, Metrics};
+use callgrove_records::has_left_out;
 
 use super::Instance;
 use crate::compiled_model::{CompiledModel, CompleteModels};
@@ -56,15 +57,19 @@ impl Instance {
     ) -> Result<(), AdError> {
         let (mut reported, mut num_anomalies) = (Vec::new(), 0);
         for &rank in &self.reporter.hello.ranks {
-            let rejudged = self.decide(store, rank, complete)?;
+            let lacks_records = has_left_out(store, self.options.program, rank)?;
+            let rejudged = self.decide(store, rank, complete, lacks_records)?;
             self.rewrite(store, rank, complete, &rejudged)?;
             num_anomalies += rejudged.anomalies.len() as u64;
-            reported.push((rank, rejudged.final_anomalies()));
+            if !lacks_records {
+                reported.push((rank, rejudged.final_anomalies()));
+            }
         }
-        // Anomalies too small to be recorded cannot be judged again, so the counts would be wrong.
+        // Anomalies that were not recorded cannot be judged again, so the counts would be wrong.
+        let is_complete = reported.len() == self.reporter.hello.ranks.len();
         if self.options.min_severity_us == 0 {
             // Steps that an earlier instance read were never counted here.
-            if self.status.num_known_steps == 0 {
+            if self.status.num_known_steps == 0 && is_complete {
                 self.status.num_anomalies = num_anomalies;
             }
             self.reporter.exchange.conclude(reported);
@@ -72,12 +77,14 @@ impl Instance {
         Ok(())
     }
 
-    /// Decides which records of a rank are anomalies.
+    /// Decides which records of a rank are anomalies. If the rank `lacks_records`, the row that an anomaly belongs to
+    /// may be longer than what is recorded of it, so the anomaly remains one.
     fn decide(
         &self,
         store: &mut dyn Store,
         rank: RankId,
         complete: &CompleteModels,
+        lacks_records: bool,
     ) -> Result<Rejudged, AdError> {
         let mut rejudged = Rejudged::default();
         let rows = self.rows(store, rank, complete)?;
@@ -88,8 +95,12 @@ impl Instance {
                         Some(model) => {
                             let row = rows.get(&siblings(&record)).copied().unwrap_or_default();
                             let time_us = self.judged_us(&record);
-                            let verdict = model.judge.judge_in_row(caller(&record), time_us, row);
-                            (verdict.score, verdict.is_outlier)
+                            let caller = caller(&record);
+                            let verdict = model.judge.judge_in_row(caller, time_us, row);
+                            let may_be_in_row = lacks_records
+                                && collection == Collection::Anomalies
+                                && model.judge.excess_us(caller, time_us).is_some();
+                            (verdict.score, verdict.is_outlier || may_be_in_row)
                         }
                         None => (record.outlier_score, collection == Collection::Anomalies),
                     };

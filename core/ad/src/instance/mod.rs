@@ -12,6 +12,7 @@ mod final_pass;
 mod joining;
 mod late_ranks;
 mod late_streams;
+mod left_out;
 mod live;
 mod recorded;
 mod recorder;
@@ -128,6 +129,7 @@ impl Instance {
         mut watch: impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<Status, AdError> {
         let mut followed = self.follow(&mut watch);
+        let counted = self.record_left_out();
         // Even after an error, all results are stored, then reported, and the claims on the ranks are dropped.
         let mut stored = Ok(StorageStatus::default());
         if let Some(writer) = self.recorder.take_writer() {
@@ -149,6 +151,7 @@ impl Instance {
         self.status.idle_rules = self.options.rules.without_effect(names);
         self.recorder.release();
         followed?;
+        counted?;
         self.status.stored = stored?;
         has_left?;
         Ok(self.status)
@@ -264,6 +267,7 @@ impl Instance {
         {
             let step = step?;
             self.status.num_executions += step.num_executions;
+            self.status.num_left_out += step.num_left_out;
             let fits = self.status.count_trees(step.trees).into_iter();
             let (trees, functions) = (&self.options.trees, self.functions.names());
             let unfit = self.tree_models.add_fits(fits, trees, functions);

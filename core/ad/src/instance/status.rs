@@ -36,6 +36,10 @@ pub struct Status {
     pub num_abnormal_trees: u64,
     /// The reason why the newest tree model is not used, if it is not.
     pub tree_trouble: Option<String>,
+    /// Number of documents that the budget left out.
+    pub num_left_out: u64,
+    /// At the end: these documents by function, the most of a function first.
+    pub left_out: Vec<(String, u64)>,
     /// The counts of stored documents.
     pub stored: StorageStatus,
     /// The reason why the parameter server cannot be reached, if it cannot.

@@ -5,6 +5,7 @@ mod calls;
 mod facts;
 mod known_steps;
 mod learning;
+mod left_out;
 mod rank_counters;
 mod records;
 mod step_learner;
@@ -19,7 +20,7 @@ use callgrove_detect::CallerKey;
 use callgrove_model::{ProgramId, RankId, StepId, Warnings};
 use callgrove_provdb::{Document, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
-use callgrove_records::{NamedFunction, StepTimes};
+use callgrove_records::{NamedFunction, RecordSelection, StepTimes};
 
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::RoundModels;
@@ -54,6 +55,11 @@ pub(crate) struct RankDetector {
     /// All anomalies so far, for a final report.
     final_anomalies: FinalAnomalies,
     pub(crate) known: KnownSteps,
+    selection: RecordSelection,
+    /// Number of ranks that share a budget.
+    num_ranks: u32,
+    /// True if documents of any step were written.
+    has_written: bool,
     /// The times of the last step.
     span: StepTimes,
     pub(crate) warnings: Warnings,
@@ -69,6 +75,8 @@ pub(crate) struct StepOutcome {
     pub(crate) report: Option<StepReport>,
     pub(crate) num_executions: u64,
     pub(crate) num_anomalies: u64,
+    /// Number of documents that the budget left out.
+    pub(crate) num_left_out: u64,
     /// The outcome for trees; its documents are in `documents`.
     pub(crate) trees: TreeOutcome,
 }
@@ -87,6 +95,9 @@ impl RankDetector {
             stalls: StallTracker::default(),
             final_anomalies: FinalAnomalies::default(),
             known: KnownSteps::default(),
+            selection: RecordSelection::default(),
+            num_ranks: 0,
+            has_written: false,
             span: StepTimes::default(),
             warnings: Warnings::default(),
         }
@@ -136,9 +147,12 @@ impl RankDetector {
             mut batch,
             counters,
             warnings,
+            num_ranks,
             ..
         } = input;
         self.warnings.join(warnings);
+        // A stream that does not state the number of ranks is at least of this many.
+        self.num_ranks = num_ranks.max(self.rank.0.saturating_add(1));
         self.calls.move_exits(&mut batch.funcs);
         self.span = if recorded {
             StepTimes::of(&batch)
@@ -207,7 +221,20 @@ impl RankDetector {
             for record in &metadata {
                 documents.push(Document::metadata(record)?);
             }
-            self.write_records(&found, compiled, options, &mut documents)?;
+        }
+        let left_out_before = self.num_left_out();
+        let budget = options.budget.filter(|_| recorded);
+        if let Some(budget) = budget {
+            self.selection
+                .begin_step(budget, self.span.end_us, self.num_ranks);
+        }
+        // The budget counts steps that are not written again, so that it continues as it did the first time.
+        if writes || budget.is_some() {
+            let records = self.plan_records(&found, compiled, options);
+            let records = self.within_budget(budget, records, |it| it.candidate);
+            if writes {
+                self.write_records(records, compiled, options, &mut documents)?;
+            }
         }
         let is_known = self.known.has_reported(step);
         let mut trees = self.judge_trees(models.trees)?;
@@ -215,8 +242,11 @@ impl RankDetector {
             report.tree_p_values = std::mem::take(&mut trees.p_values);
         }
         let of_trees = std::mem::take(&mut trees.documents);
+        let of_trees = self.within_budget(budget, of_trees, |it| it.candidate);
         if writes {
-            documents.extend(of_trees);
+            documents.extend(of_trees.into_iter().map(|it| it.document));
+            self.has_written = true;
+            documents.extend(self.left_out_news(left_out_before, all)?);
         }
         if is_known {
             (trees.num_judged, trees.num_abnormal) = (0, 0);
@@ -228,6 +258,7 @@ impl RankDetector {
             report,
             num_executions,
             num_anomalies,
+            num_left_out: self.num_left_out() - left_out_before,
             trees,
         })
     }

@@ -7,7 +7,7 @@ use crate::instance::{server, session};
 use crate::support::{MemoryStore, Script, follow, options};
 
 /// Five times the usual time of a call.
-const LONG_US: u64 = 750;
+pub(crate) const LONG_US: u64 = 750;
 
 /// Returns the functions of the anomalies that an instance records from a script, with their exclusive times in µs.
 fn anomalies(script: &Script) -> Vec<(String, u64)> {
@@ -64,7 +64,7 @@ fn a_stall_during_a_write_is_an_anomaly_once_the_usual_write_time_is_known() {
 
 /// Returns executions of `advance` with ten calls of `flux` each. Ten calls take five times as long: all in one
 /// execution, or each in another execution.
-fn long_calls(is_in_row: bool) -> Script {
+pub(crate) fn long_calls(is_in_row: bool) -> Script {
     let mut script = Script::new(3);
     let mut time_us = 1_000;
     script.step(0).enter(0, "main", 500);

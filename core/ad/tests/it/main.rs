@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod budget;
 mod excess;
 mod instance;
 mod instructions;

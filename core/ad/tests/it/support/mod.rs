@@ -358,15 +358,17 @@ impl Store for MemoryStore {
         Ok(None)
     }
 
-    /// Supports filters by rank only.
+    /// Supports filters by rank and by the description of metadata only.
     fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
         let filter = query.filter.as_ref().map(ToString::to_string);
         let of_rank = |json: &str| {
             let document: Value = serde_json::from_str(json).unwrap();
-            let wanted = format!("rid = {}", document["rid"]);
-            filter
-                .as_ref()
-                .is_none_or(|filter| filter.contains(&wanted))
+            let rank = format!("rid = {}", document["rid"]);
+            let description = format!("descr = '{}'", document["descr"].as_str().unwrap_or(""));
+            filter.as_ref().is_none_or(|filter| {
+                filter.contains(&rank)
+                    && (!filter.contains("descr") || filter.contains(&description))
+            })
         };
         let documents = self.documents.lock().unwrap();
         let found = (0..).zip(documents.iter());
