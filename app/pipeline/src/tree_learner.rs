@@ -34,10 +34,11 @@ pub struct TreeLearner {
 }
 
 impl TreeLearner {
-    /// Learns from the trees in the provenance database at `url`, for the AD instances of `state`.
+    /// Learns from the trees in the provenance database at `url`, for the AD instances of `state`. While the database
+    /// cannot be reached, nothing is learned.
     ///
     /// # Errors
-    /// The database cannot be opened, or the thread cannot be started.
+    /// The thread cannot be started.
     pub fn start(
         state: &Arc<ServerState>,
         url: &str,
@@ -46,7 +47,9 @@ impl TreeLearner {
         let problem = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
-            store: callgrove_provdb_stores::open(url, &for_reading(options))?,
+            url: url.to_owned(),
+            options: for_reading(options),
+            store: None,
             learned_models: BTreeMap::new(),
             num_seen: 0,
         };
@@ -72,7 +75,10 @@ impl TreeLearner {
 
 struct Work {
     state: Arc<ServerState>,
-    store: Box<dyn Store>,
+    url: String,
+    options: OpenOptions,
+    /// The database, once it could be opened.
+    store: Option<Box<dyn Store>>,
     /// The newest model of each function, and the number of trees that it was learned from.
     learned_models: BTreeMap<Arc<str>, LearnedModel>,
     num_seen: u64,
@@ -103,13 +109,18 @@ impl Work {
             filter: Some(Filter::parse("is_sample = true")?),
             ..Query::all(Collection::Trees)
         };
-        let num_samples = self.store.count(&samples)?;
+        let store = match &mut self.store {
+            Some(store) => store,
+            closed => closed.insert(callgrove_provdb_stores::open(&self.url, &self.options)?),
+        };
+        let num_samples = store.count(&samples)?;
         if num_samples == self.num_seen {
             return Ok(());
         }
+        let documents = store.find(&samples)?;
         self.num_seen = num_samples;
         let mut by_function: BTreeMap<Arc<str>, Vec<TreeRecord>> = BTreeMap::new();
-        for document in self.store.find(&samples)? {
+        for document in documents {
             let record: TreeRecord =
                 serde_json::from_str(&document).map_err(PipelineError::DamagedTree)?;
             by_function
