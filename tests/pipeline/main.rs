@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod access;
+mod announced;
 mod faults;
 mod healthy_run;
 mod hostile;

@@ -4,7 +4,7 @@ use callgrove_query::PatternReference;
 use clap::Args;
 
 use super::common::{ListingArgs, TraceArgs};
-use super::pipeline::ConnectArgs;
+use super::connection::ConnectArgs;
 
 #[derive(Args, Debug)]
 pub struct CausesArgs {

@@ -8,6 +8,7 @@ mod causes;
 mod common;
 mod compare;
 mod config_file;
+mod connection;
 mod detect;
 mod drawing;
 mod mcp;
@@ -30,6 +31,7 @@ pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
 pub use config_file::ConfigFile;
+pub use connection::{AnnounceArgs, CaArgs, ConnectArgs, ServeArgs};
 pub use detect::DetectArgs;
 pub use drawing::DrawArgs;
 pub use mcp::McpArgs;
@@ -37,9 +39,8 @@ pub use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub use part::PartOfRun;
 pub use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs, ProvDbServerArgs,
-    PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, ServerArgs,
-    StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, ModelArgs, ModelCommand, ModelEvaluateArgs, ProvDbServerArgs, PserverArgs, PublishArgs,
+    QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 pub use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub use relay::RelayArgs;
@@ -311,9 +312,9 @@ pub struct EvaluateArgs {
 #[derive(Args, Debug, Default)]
 pub struct OpenArgs {
     /// Sources of the run: its trace (a folder, files, or a pattern in quotes), its provenance
-    /// database (a folder or postgres://…), the server of the running job (http://…), or a saved session. Without any,
-    /// an empty window opens
-    #[arg(value_name = "TRACE|FOLDER|URL")]
+    /// database (a folder or postgres://…), the server of the running job (its URL or address file), or a saved session.
+    /// Without any, an empty window opens
+    #[arg(value_name = "TRACE|FOLDER|URL|FILE.address")]
     pub sources: Vec<String>,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::pipeline::{CaArgs, ServeArgs};
+use super::connection::{CaArgs, ServeArgs};
 
 #[derive(Args, Debug)]
 pub struct ExportArgs {
@@ -35,8 +35,8 @@ pub struct ExportArgs {
 #[derive(Args, Debug)]
 pub struct PageArgs {
     /// Sources of the run, as for `callgrove open`: a trace or a saved session, and its provenance database or the
-    /// server of the running job. Without any, the page opens files that are dropped on it
-    #[arg(value_name = "TRACE|SESSION|FOLDER|URL")]
+    /// server of the running job, by its URL or address file. Without any, the page opens files that are dropped on it
+    #[arg(value_name = "TRACE|SESSION|FOLDER|URL|FILE.address")]
     pub sources: Vec<String>,
     /// Root function to start with, as for analyze
     #[arg(long, short, value_name = "A", requires = "sources")]

@@ -1,12 +1,12 @@
 //! The command lines of the pipeline for a running job.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::common::{ClassArgs, TableArgs, TraceArgs};
+use super::connection::{AnnounceArgs, CaArgs, ConnectArgs, ServeArgs};
 use super::detect::DetectArgs;
 use super::part::PartArgs;
 
@@ -16,9 +16,9 @@ pub struct AdArgs {
     pub streams: StreamArgs,
     #[command(flatten)]
     pub detect: DetectArgs,
-    /// Parameter server that joins the models of all AD instances, such as http://head:5559. Without it, the models are
-    /// those of this instance's ranks
-    #[arg(long, value_name = "URL")]
+    /// Parameter server that joins the models of all AD instances: its URL, such as http://head:5559, or its address file
+    /// (--announce). Without it, the models are those of this instance's ranks
+    #[arg(long, value_name = "URL|FILE.address")]
     pub pserver: Option<String>,
     #[command(flatten)]
     pub provdb: ProvDbArgs,
@@ -30,12 +30,13 @@ pub struct AdArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("served").multiple(true)))]
 pub struct RunArgs {
     #[command(flatten)]
     pub streams: StreamArgs,
     /// Judge the records of a finished live run in this provenance database again, with the complete models and the
     /// run's detector options. For instances that exited with 3 because they judged before the models were complete
-    #[arg(long, value_name = "FOLDER|URL", group = "input", conflicts_with_all = ["provdb", "listen"])]
+    #[arg(long, value_name = "FOLDER|URL", group = "input", conflicts_with_all = ["provdb", "listen", "announce"])]
     pub rejudge: Option<String>,
     #[command(flatten)]
     pub detect: DetectArgs,
@@ -44,14 +45,23 @@ pub struct RunArgs {
     #[command(flatten)]
     pub stats: StatsArgs,
     /// Serve the live overview on this address, for `callgrove open`; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", group = "served")]
     pub listen: Option<SocketAddr>,
+    /// Serve the live overview, and write its address, certificate and token to this file when it is reachable (see
+    /// `callgrove pserver`)
+    #[arg(
+        long,
+        value_name = "FILE.address",
+        group = "served",
+        conflicts_with = "no_token"
+    )]
+    pub announce: Option<PathBuf>,
     #[command(flatten)]
     pub serve: ServeArgs,
     #[command(flatten)]
     pub connect: CaArgs,
     /// Keep serving after the last stream has ended, until interrupted
-    #[arg(long, requires = "listen")]
+    #[arg(long, requires = "served")]
     pub stay: bool,
     /// Output format of the summary
     #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
@@ -60,14 +70,17 @@ pub struct RunArgs {
 
 #[derive(Args, Debug)]
 pub struct PserverArgs {
-    /// Address for AD instances and monitors; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5559")]
-    pub listen: SocketAddr,
+    /// Address for AD instances and monitors; port 0 selects a free port [default: 127.0.0.1:5559; with --announce a free
+    /// port on all addresses of this machine]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub announce: AnnounceArgs,
     #[command(flatten)]
     pub serve: ServeArgs,
-    /// Provenance database that the AD instances write, a folder or URL. The statistics and models of the run are saved
-    /// there, and `callgrove open` finds the anomalies there
-    #[arg(long, value_name = "FOLDER|URL")]
+    /// Provenance database that the AD instances write: a folder, a URL, or the address file of `callgrove provdb`. The
+    /// statistics and models of the run are saved there, and `callgrove open` finds the anomalies there
+    #[arg(long, value_name = "FOLDER|URL|FILE.address")]
     pub provdb: Option<String>,
     #[command(flatten)]
     pub stats: StatsArgs,
@@ -86,9 +99,12 @@ pub struct ProvDbServerArgs {
     /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N")]
     pub shards: Option<u32>,
-    /// Address for AD instances and monitors; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5560")]
-    pub listen: SocketAddr,
+    /// Address for AD instances and monitors; port 0 selects a free port [default: 127.0.0.1:5560; with --announce a free
+    /// port on all addresses of this machine]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub announce: AnnounceArgs,
     /// Also answer plain SQL (`callgrove query URL --sql`): read-only, one statement at a time, for at most 30 s and
     /// with at most a million rows or 64 MiB
     #[arg(long)]
@@ -99,8 +115,8 @@ pub struct ProvDbServerArgs {
 
 #[derive(Args, Debug)]
 pub struct QueryArgs {
-    /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
-    #[arg(value_name = "FOLDER|URL")]
+    /// The provenance database: its folder, postgres://…, or the URL or address file of `callgrove provdb`
+    #[arg(value_name = "FOLDER|URL|FILE.address")]
     pub provdb: String,
     /// Collection: anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees;
     /// or run, for the identity of the run
@@ -254,8 +270,8 @@ pub struct ModelEvaluateArgs {
 /// The server of a running job.
 #[derive(Args, Debug)]
 pub struct ServerArgs {
-    /// The parameter server of the job: `callgrove pserver`, or `callgrove run --listen`
-    #[arg(long, value_name = "URL")]
+    /// The parameter server of the job: `callgrove pserver`, or `callgrove run --listen`; its URL or address file
+    #[arg(long, value_name = "URL|FILE.address")]
     pub server: String,
     #[command(flatten)]
     pub connect: ConnectArgs,
@@ -263,8 +279,8 @@ pub struct ServerArgs {
 
 #[derive(Args, Debug)]
 pub struct OptionalServerArgs {
-    /// The parameter server of the job
-    #[arg(long, value_name = "URL")]
+    /// The parameter server of the job: its URL or address file
+    #[arg(long, value_name = "URL|FILE.address")]
     pub server: Option<String>,
     #[command(flatten)]
     pub connect: ConnectArgs,
@@ -316,9 +332,9 @@ pub struct StreamArgs {
 
 #[derive(Args, Debug)]
 pub struct ProvDbArgs {
-    /// Provenance database to record anomalies in: a folder (created if missing), postgres://… or the URL of `callgrove
-    /// provdb`. Without it, anomalies are only counted
-    #[arg(long, value_name = "FOLDER|URL")]
+    /// Provenance database to record anomalies in: a folder (created if missing), postgres://…, or the URL or address file
+    /// of `callgrove provdb`. Without it, anomalies are only counted
+    #[arg(long, value_name = "FOLDER|URL|FILE.address")]
     pub provdb: Option<String>,
     /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N", requires = "provdb")]
@@ -343,52 +359,6 @@ pub struct StatsArgs {
     /// Use the loaded models unchanged, without learning
     #[arg(long, requires = "load_model")]
     pub freeze: bool,
-}
-
-/// Options of a server: its token, certificate and limits.
-#[derive(Args, Debug)]
-pub struct ServeArgs {
-    /// File with the token that clients must send; or set CALLGROVE_TOKEN. Default: the token in your configuration
-    /// folder (~/.config/callgrove/token), created at the first start, which your own commands on this machine find
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Require no token: every user of this machine can then read and change everything. On loopback addresses only
-    #[arg(long, conflicts_with = "token_file")]
-    pub no_token: bool,
-    /// Certificate of the server (PEM), for https
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Maximum number of connected clients, one for each AD instance; further ones are refused
-    #[arg(long, value_name = "N", default_value = "4096")]
-    pub max_connections: NonZeroUsize,
-}
-
-/// Options of a client: its token and trusted certificates.
-#[derive(Args, Debug, Default)]
-pub struct ConnectArgs {
-    /// File with the token of the servers; or set CALLGROVE_TOKEN. Default: the token in your configuration folder
-    /// (~/.config/callgrove/token), for your own servers on this machine and over https
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Send no token, and connect to a server on this machine whichever user it belongs to
-    #[arg(long, conflicts_with = "token_file")]
-    pub no_token: bool,
-    /// Trust the servers of another user of this machine, named by the number that `id -u NAME` prints. Without it
-    /// they get no token, not even that of --token-file; root's servers get that one
-    #[arg(long, value_name = "UID")]
-    pub server_uid: Option<u32>,
-    #[command(flatten)]
-    pub ca: CaArgs,
-}
-
-#[derive(Args, Debug, Default)]
-pub struct CaArgs {
-    /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::pipeline::{CaArgs, ProvDbServerArgs};
+use super::connection::CaArgs;
+use super::pipeline::ProvDbServerArgs;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

@@ -38,36 +38,35 @@ pub(crate) fn server_config(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
 ) -> Result<ServerConfig> {
-    server_config_with(listen, args, user_token::find_or_create)
+    let token = match Token::find(args.token_file.as_deref())? {
+        _ if args.no_token => None,
+        Some(token) => Some(token),
+        None => Some(user_token::find_or_create()?),
+    };
+    Ok(server_config_with(listen, args, token))
 }
 
-/// Returns the configuration of a server, with `token` as the default token.
+/// Returns the configuration of a server that requires `token`.
 pub(crate) fn server_config_with(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
-    token: impl FnOnce() -> Result<Token>,
-) -> Result<ServerConfig> {
+    token: Option<Token>,
+) -> ServerConfig {
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
-    let token = if args.no_token {
+    if token.is_none() {
         warn(&format!(
             "--no-token: every user of this machine can read and change everything at {listen}"
         ));
-        None
-    } else {
-        Some(match Token::find(args.token_file.as_deref())? {
-            Some(token) => token,
-            None => token()?,
-        })
-    };
-    Ok(ServerConfig {
+    }
+    ServerConfig {
         listen,
         token,
-        tls: tls.map(|(cert, key)| TlsFiles { cert, key }),
+        tls: tls.map(|(cert, key)| TlsFiles { cert, key }.into()),
         limits: Limits {
             max_connections: args.max_connections.get(),
             ..Limits::default()
         },
-    })
+    }
 }
 
 /// Returns the options to open a provenance database.

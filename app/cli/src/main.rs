@@ -1,6 +1,7 @@
 //! The program: the desktop window and all subcommands, as thin layers over the library crates.
 
 mod ad_settings;
+mod announcement;
 mod cmd;
 mod connect;
 mod example;

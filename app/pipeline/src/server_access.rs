@@ -10,7 +10,7 @@ use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::{Credential, Token, recorded_overview};
+use callgrove_server::{AddressFile, Credential, Token, recorded_overview};
 
 use crate::error::PipelineError;
 use crate::stores::documents;
@@ -58,7 +58,8 @@ impl ServerAccess {
         if !is_server(address) {
             return Ok(None);
         }
-        let address = if address.contains("://") {
+        let is_complete = address.contains("://") || AddressFile::named(address).is_some();
+        let address = if is_complete {
             address.to_owned()
         } else {
             format!("http://{address}")
@@ -82,7 +83,8 @@ fn in_process(address: &str, api: Api) -> Result<Client, PipelineError> {
     Client::in_process(address, api).map_err(PipelineError::InProcess)
 }
 
-/// Returns whether a source is a server, with or without `http://`, rather than a database.
+/// Returns whether a source is a server, by its address, with or without `http://`, or its address file, rather than a
+/// database.
 pub fn is_server(address: &str) -> bool {
     let is_host_and_port = || {
         let port = address.rsplit_once(':').map(|(_, port)| port);
@@ -90,7 +92,10 @@ pub fn is_server(address: &str) -> bool {
             && !Path::new(address).exists()
             && port.is_some_and(|port| port.parse::<u16>().is_ok())
     };
-    address.starts_with("http://") || address.starts_with("https://") || is_host_and_port()
+    address.starts_with("http://")
+        || address.starts_with("https://")
+        || AddressFile::named(address).is_some()
+        || is_host_and_port()
 }
 
 /// Returns the interface that a server of a database would have, with the overview of its run.

@@ -28,7 +28,7 @@ impl<T: Send + 'static> Background<T> {
         let thread = thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || work(&stopped))
-            .map_err(|source| ServerError::Threads { source })?;
+            .map_err(|cause| ServerError::Threads { cause })?;
         Ok(Self { name, stop, thread })
     }
 

@@ -1,5 +1,6 @@
 //! A client of the JSON interface. Its calls block, so it needs a thread of its own.
 
+mod endpoint;
 mod error;
 mod in_process;
 mod remote_session;
@@ -9,10 +10,10 @@ mod tree_models;
 use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgrove_net::{Credential, certificates};
+use callgrove_net::{AddressFile, AnnouncedServer, Credential, certificates};
 use callgrove_provdb::Collection;
 use callgrove_pserver::packet::Packet;
 use callgrove_watch::DocumentsRequest;
@@ -20,9 +21,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ureq::http::{Method, Response, Uri};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
+use endpoint::{Endpoint, RemoteTarget, Trust};
 pub use error::ClientError;
 use in_process::InProcessApi;
 pub use remote_session::RemoteSession;
@@ -61,12 +63,7 @@ pub struct Client {
 /// The way in which requests reach the server.
 #[derive(Clone)]
 enum ClientTransport {
-    Network {
-        agent: Agent,
-        credential: Option<Credential>,
-        /// Authorities that are trusted instead of the public ones.
-        trusted: Option<Arc<Vec<Certificate<'static>>>>,
-    },
+    Network(Arc<RemoteTarget>),
     InProcess(Arc<InProcessApi>),
 }
 
@@ -106,13 +103,32 @@ struct Posted {
 }
 
 impl Client {
-    /// A client of the server at `url`, such as `http://127.0.0.1:7880`. Nothing is sent yet.
+    /// A client of the server at `url`, such as `http://127.0.0.1:7880`, or of an address file. Nothing is sent yet.
     ///
     /// # Errors
     /// If `url` is not the URL of a server, or the certificate file cannot be used.
     pub fn new(url: &str, options: &ClientOptions) -> Result<Self, ClientError> {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_idle_age(MAX_IDLE_AGE)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(REQUEST_TIMEOUT));
+        if let Some(file) = AddressFile::named(url) {
+            let credential = options.credential.as_ref();
+            let trusted = credential.and_then(Credential::server_user);
+            let target = RemoteTarget::Announced {
+                server: AnnouncedServer::new(file, trusted),
+                config: Box::new(config.build()),
+                last: Mutex::default(),
+            };
+            return Ok(Self {
+                transport: ClientTransport::Network(Arc::new(target)),
+                base: url.to_owned(),
+            });
+        }
         let uri = base(url)?;
-        let (mut tls, mut trusted) = (TlsConfig::builder(), None);
+        let (mut tls, mut trust) = (TlsConfig::builder(), Trust::Public);
         if let Some(path) = &options.ca_file {
             let certificates = certificates(path).map_err(|cause| ClientError::CaFile {
                 cause,
@@ -120,26 +136,22 @@ impl Client {
             })?;
             let certificates = Arc::new(certificates);
             tls = tls.root_certs(RootCerts::Specific(Arc::clone(&certificates)));
-            trusted = Some(certificates);
+            trust = Trust::Authorities(certificates);
         }
-        let mut config = Agent::config_builder()
-            .tls_config(tls.build())
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_idle_age(MAX_IDLE_AGE)
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(REQUEST_TIMEOUT));
+        let mut config = config.tls_config(tls.build());
         if is_this_machine(&uri) {
             // A site's proxy cannot reach the loopback interface of this machine.
             config = config.proxy(None);
         }
         let base = uri.to_string().trim_end_matches('/').to_owned();
+        let target = RemoteTarget::Url {
+            uri,
+            agent: config.build().into(),
+            credential: options.credential.clone(),
+            trust,
+        };
         Ok(Self {
-            transport: ClientTransport::Network {
-                agent: config.build().into(),
-                credential: options.credential.clone(),
-                trusted,
-            },
+            transport: ClientTransport::Network(Arc::new(target)),
             base,
         })
     }
@@ -160,13 +172,11 @@ impl Client {
     /// # Errors
     /// If the server cannot be reached, or refuses.
     pub fn session(&self) -> Result<Option<ServedSession>, ClientError> {
-        let ClientTransport::Network { agent, .. } = &self.transport else {
+        let Some(endpoint) = self.endpoint()? else {
             return Ok(None);
         };
-        let mut request = agent.head(format!("{}/", self.base));
-        if let Some(bearer) = self.bearer()? {
-            request = request.header("authorization", bearer);
-        }
+        let request = endpoint.agent.head(format!("{}/", endpoint.base));
+        let request = endpoint.authorized(request);
         let answer = request.call();
         let answer = answer.map_err(|error| ClientError::from_transport(&self.base, error))?;
         if answer.status().as_u16() == 401 {
@@ -177,25 +187,11 @@ impl Client {
         Ok(text(VIEW_HEADER).map(|path| ServedSession { path, watched }))
     }
 
-    /// Returns the `authorization` header, if the server gets a token.
-    fn bearer(&self) -> Result<Option<String>, ClientError> {
-        let ClientTransport::Network {
-            credential: Some(credential),
-            ..
-        } = &self.transport
-        else {
-            return Ok(None);
-        };
-        let token = credential.for_server(&base(&self.base)?);
-        let token = token.map_err(|cause| ClientError::OtherUser { cause })?;
-        Ok(token.map(|token| format!("Bearer {token}")))
-    }
-
-    /// Returns the certificates of authorities that are trusted instead of the public ones.
-    fn trusted(&self) -> Option<&[Certificate<'static>]> {
+    /// Returns where the next request is sent; `None` for an interface in this process.
+    fn endpoint(&self) -> Result<Option<Endpoint>, ClientError> {
         match &self.transport {
-            ClientTransport::Network { trusted, .. } => trusted.as_ref().map(|it| it.as_slice()),
-            ClientTransport::InProcess(_) => None,
+            ClientTransport::InProcess(_) => Ok(None),
+            ClientTransport::Network(target) => target.endpoint(&self.base).map(Some),
         }
     }
 
@@ -249,12 +245,10 @@ impl Client {
         content: &impl Serialize,
     ) -> Result<T, ClientError> {
         match &self.transport {
-            ClientTransport::Network { agent, .. } => {
-                let mut request = agent.post(format!("{}{path}", self.base));
-                if let Some(bearer) = self.bearer()? {
-                    request = request.header("authorization", bearer);
-                }
-                self.read(request.send_json(content))
+            ClientTransport::Network(target) => {
+                let endpoint = target.endpoint(&self.base)?;
+                let request = endpoint.agent.post(format!("{}{path}", endpoint.base));
+                self.read(endpoint.authorized(request).send_json(content))
             }
             ClientTransport::InProcess(api) => {
                 let json =
@@ -304,8 +298,8 @@ impl Client {
         parameters: &[(&str, String)],
         wait: Duration,
     ) -> Result<T, ClientError> {
-        let agent = match &self.transport {
-            ClientTransport::Network { agent, .. } => agent,
+        let target = match &self.transport {
+            ClientTransport::Network(target) => target,
             ClientTransport::InProcess(api) => {
                 let parameters = serde_urlencoded::to_string(parameters);
                 let parameters = parameters.map_err(|error| self.invalid_answer(&error))?;
@@ -313,12 +307,11 @@ impl Client {
                 return self.ask_in_process(api, Method::GET, &path, Vec::new());
             }
         };
-        let mut request = agent.get(format!("{}{path}", self.base));
+        let endpoint = target.endpoint(&self.base)?;
+        let request = endpoint.agent.get(format!("{}{path}", endpoint.base));
+        let mut request = endpoint.authorized(request);
         for (name, value) in parameters {
             request = request.query(name, value);
-        }
-        if let Some(bearer) = self.bearer()? {
-            request = request.header("authorization", bearer);
         }
         let request = request
             .config()

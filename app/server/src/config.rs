@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::error::ServerError;
-use crate::tls::TlsFiles;
+use crate::tls::TlsCertificate;
 use crate::token::Token;
 
 /// The default port of servers.
@@ -18,8 +18,8 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The token that every request must carry; `None` accepts requests without one. Default: `None`.
     pub token: Option<Token>,
-    /// Certificate and key for TLS. Default: `None`.
-    pub tls: Option<TlsFiles>,
+    /// The certificate for TLS. Default: `None`.
+    pub tls: Option<TlsCertificate>,
     /// Limits on what clients can use.
     pub limits: Limits,
 }

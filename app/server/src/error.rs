@@ -1,4 +1,4 @@
-//! The errors of a server.
+//! The errors of a server. Their texts include the causes, so causes are not sources: those would be printed again.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,12 +22,12 @@ pub enum ServerError {
         listen: SocketAddr,
     },
     /// The address is in use, belongs to another host, or is not permitted.
-    #[error("{source}: cannot listen on {listen}; pass another address or port to --listen")]
+    #[error("{cause}: cannot listen on {listen}; pass another address or port to --listen")]
     Bind {
         /// The requested address.
         listen: SocketAddr,
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A limit of [`Limits`](crate::Limits) is 0.
     #[error("{name} is 0: it must be at least 1")]
@@ -36,12 +36,12 @@ pub enum ServerError {
         name: &'static str,
     },
     /// The token cannot be read.
-    #[error("{source}: cannot read the token file {}", path.display())]
+    #[error("{cause}: cannot read the token file {}", path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Every user of the machine can read the token.
     #[error("every user of this machine can read the token file: run `chmod 600 {}`", path.display())]
@@ -66,12 +66,12 @@ pub enum ServerError {
         cause: String,
     },
     /// A file for TLS cannot be read.
-    #[error("{source}: cannot read {}", path.display())]
+    #[error("{cause}: cannot read {}", path.display())]
     TlsFile {
         /// The file.
         path: PathBuf,
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A TLS file has the wrong content.
     #[error("{cause}: {} must hold {expected}", path.display())]
@@ -80,6 +80,12 @@ pub enum ServerError {
         cause: String,
         /// The expected content.
         expected: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Every user of the machine can read the key of the certificate.
+    #[error("every user of this machine can read the key {}: run `chmod 600` on it", path.display())]
+    KeyExposed {
         /// The file.
         path: PathBuf,
     },
@@ -93,19 +99,27 @@ pub enum ServerError {
         /// The key file.
         key: PathBuf,
     },
+    /// No certificate could be made.
+    #[error(
+        "{cause}: cannot make a certificate for the server; pass one with --tls-cert and --tls-key"
+    )]
+    TlsGenerated {
+        /// The message of the TLS library.
+        cause: String,
+    },
     /// The system provides no threads or timers for the server.
     #[error(
-        "{source}: cannot start the threads of the server; check the limit on processes (`ulimit -u`)"
+        "{cause}: cannot start the threads of the server; check the limit on processes (`ulimit -u`)"
     )]
     Threads {
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The system cannot report Ctrl-C and SIGTERM.
-    #[error("{source}: cannot wait for Ctrl-C or SIGTERM; end the program by its caller")]
+    #[error("{cause}: cannot wait for Ctrl-C or SIGTERM; end the program by its caller")]
     Signals {
         /// The system's error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A thread panicked, which is a defect of the program.
     #[error("{what} panicked: please report it, with the lines above")]

@@ -1,4 +1,5 @@
-//! A server certificate that is issued by the given certificate authority, as `openssl req -x509` makes one.
+//! Server certificates that this program makes: self-signed, or issued by the given certificate authority, as `openssl
+//! req -x509` makes one.
 //!
 //! Clients accept an authority's certificate for the certificates that it has signed, and many (all that use rustls)
 //! reject it as a server's own. The authority's key is available, so the server issues itself a certificate, which
@@ -6,11 +7,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use callgrove_local::host_name;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
+
+/// The subject of certificates that this program makes.
+const COMMON_NAME: &str = "Callgrove server";
 
 /// A certificate and its key.
 pub(crate) type IssuedCertificate = (CertificateDer<'static>, PrivateKeyDer<'static>);
@@ -38,10 +43,9 @@ pub(crate) fn issued_by(
     let signing_key = KeyPair::try_from(key).map_err(failed)?;
     let issuer = Issuer::from_ca_cert_der(given, signing_key).map_err(failed)?;
     let mut params = CertificateParams::new(names(&authority, listen)).map_err(failed)?;
-    let common_name = "Callgrove server";
     params
         .distinguished_name
-        .push(DnType::CommonName, common_name);
+        .push(DnType::CommonName, COMMON_NAME);
     params.not_before = authority.validity().not_before.to_datetime();
     params.not_after = authority.validity().not_after.to_datetime();
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -52,6 +56,26 @@ pub(crate) fn issued_by(
     Ok(Some((own.der().clone(), own_key.into())))
 }
 
+/// Returns a certificate that is signed by its own key.
+///
+/// # Errors
+/// A message, if no key can be made.
+pub(crate) fn self_signed(listen: IpAddr) -> Result<IssuedCertificate, String> {
+    let failed = |error: rcgen::Error| error.to_string();
+    let mut names = names_of_machine(listen);
+    tidy(&mut names);
+    let mut params = CertificateParams::new(names).map_err(failed)?;
+    params
+        .distinguished_name
+        .push(DnType::CommonName, COMMON_NAME);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate().map_err(failed)?;
+    let certificate = params.self_signed(&key).map_err(failed)?;
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    Ok((certificate.der().clone(), key.into()))
+}
+
 fn names(authority: &X509Certificate<'_>, listen: IpAddr) -> Vec<String> {
     let stated = authority.subject_alternative_name().ok().flatten();
     let stated = stated.iter().flat_map(|it| &it.value.general_names);
@@ -60,20 +84,31 @@ fn names(authority: &X509Certificate<'_>, listen: IpAddr) -> Vec<String> {
         let subject = authority.subject().iter_common_name();
         let subject = subject.filter_map(|it| it.as_str().ok());
         names.extend(subject.map(str::to_owned));
-        names.extend(std::fs::read_to_string("/proc/sys/kernel/hostname"));
-        names.push("localhost".to_owned());
-        let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let addresses = loopback.into_iter().chain([listen]);
-        let addresses = addresses.filter(|it| !it.is_unspecified());
-        names.extend(addresses.map(|it| it.to_string()));
+        names.extend(names_of_machine(listen));
     }
-    for name in &mut names {
+    tidy(&mut names);
+    names
+}
+
+/// Returns the names and addresses by which a server at `listen` is reached without a name service.
+fn names_of_machine(listen: IpAddr) -> Vec<String> {
+    let mut names: Vec<String> = host_name().into_iter().collect();
+    names.push("localhost".to_owned());
+    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    let addresses = loopback.into_iter().chain([listen]);
+    let addresses = addresses.filter(|it| !it.is_unspecified());
+    names.extend(addresses.map(|it| it.to_string()));
+    names
+}
+
+/// Leaves the names that a certificate can have, in order.
+fn tidy(names: &mut Vec<String>) {
+    for name in &mut *names {
         *name = name.trim().to_lowercase();
     }
     names.retain(|name| name.parse::<IpAddr>().is_ok() || is_host(name));
     names.sort_unstable();
     names.dedup();
-    names
 }
 
 fn name(stated: &GeneralName<'_>) -> Option<String> {

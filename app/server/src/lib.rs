@@ -23,10 +23,10 @@ mod token_check;
 pub mod view;
 
 pub use axum::Router;
-pub use callgrove_net::Credential;
+pub use callgrove_net::{AddressFile, Credential, ServerAnnouncement};
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use cookie::address_with_token;
 pub use error::ServerError;
 pub use server::{RunningServer, Server};
-pub use tls::TlsFiles;
+pub use tls::{TlsCertificate, TlsFiles};
 pub use token::{TOKEN_VARIABLE, Token};

@@ -11,6 +11,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
+use callgrove_net::Fingerprint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -41,6 +42,7 @@ pub struct Server {
     listener: TcpListener,
     local_addr: SocketAddr,
     page_token: Option<Token>,
+    fingerprint: Option<Fingerprint>,
     shared: Shared,
     stop: watch::Sender<bool>,
 }
@@ -60,8 +62,9 @@ impl Server {
         } = config.check()?;
         let wanted = limits.max_connections.min(Semaphore::MAX_PERMITS);
         limits.max_connections = connections_within(wanted, limits.max_pending);
-        let acceptor = tls.map(|files| files.acceptor(listen.ip())).transpose()?;
-        let failed = |source| ServerError::Bind { listen, source };
+        let acceptor = tls.map(|it| it.acceptor(listen.ip())).transpose()?;
+        let (acceptor, fingerprint) = acceptor.map(|it| (it.tls, it.fingerprint)).unzip();
+        let failed = |cause| ServerError::Bind { listen, cause };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
@@ -90,6 +93,7 @@ impl Server {
             listener,
             local_addr,
             page_token,
+            fingerprint,
             shared,
             stop,
         })
@@ -99,6 +103,11 @@ impl Server {
     /// of this server only. `None` if the server requires no token.
     pub fn page_token(&self) -> Option<&Token> {
         self.page_token.as_ref()
+    }
+
+    /// Returns the fingerprint of the certificate, by which clients recognize the server; `None` without TLS.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
     }
 
     /// Returns the bound address, with the actual port if port 0 was requested.
@@ -121,9 +130,9 @@ impl Server {
         let Self {
             listener,
             local_addr,
-            page_token: _,
             shared,
             stop,
+            ..
         } = self;
         let grace = shared.limits.shutdown_grace;
         let mut connections = JoinSet::new();
@@ -220,6 +229,7 @@ async fn not_found(request: Request) -> Response {
 pub struct RunningServer {
     local_addr: SocketAddr,
     page_token: Option<Token>,
+    fingerprint: Option<Fingerprint>,
     url: String,
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
@@ -236,7 +246,7 @@ impl RunningServer {
         config: ServerConfig,
         routes: impl FnOnce() -> Router,
     ) -> Result<Self, ServerError> {
-        let threads = |source| ServerError::Threads { source };
+        let threads = |cause| ServerError::Threads { cause };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
             .worker_threads(processors.min(MAX_THREADS))
@@ -248,6 +258,7 @@ impl RunningServer {
         let server = runtime.block_on(async { Server::bind(config, routes()).await })?;
         let (local_addr, url) = (server.local_addr(), server.url());
         let page_token = server.page_token().cloned();
+        let fingerprint = server.fingerprint();
         let (stop, stopped) = oneshot::channel();
         let handle = runtime.handle().clone();
         let thread = std::thread::Builder::new().name("callgrove-port".to_owned());
@@ -261,6 +272,7 @@ impl RunningServer {
         Ok(Self {
             local_addr,
             page_token,
+            fingerprint,
             url,
             runtime: handle,
             stop: Some(stop),
@@ -276,6 +288,11 @@ impl RunningServer {
     /// Returns the token for the address of the page ([`Server::page_token`]).
     pub fn page_token(&self) -> Option<&Token> {
         self.page_token.as_ref()
+    }
+
+    /// Returns the fingerprint of the certificate ([`Server::fingerprint`]).
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
     }
 
     /// Returns the URL for clients on this machine.
@@ -294,7 +311,7 @@ impl RunningServer {
     /// If the system cannot report signals.
     pub fn wait_for_interrupt(&self) -> Result<(), ServerError> {
         let outcome = self.runtime.block_on(interrupted());
-        outcome.map_err(|source| ServerError::Signals { source })
+        outcome.map_err(|cause| ServerError::Signals { cause })
     }
 
     /// Stops the server, lets running requests finish within the grace period, and waits for the end.

@@ -56,9 +56,9 @@ impl Token {
     /// # Errors
     /// If the file cannot be read, if every user of the machine can read it, or if its content is invalid.
     pub fn from_file(path: &Path) -> Result<Self, ServerError> {
-        let failed = |source| ServerError::TokenFile {
+        let failed = |cause| ServerError::TokenFile {
             path: path.to_owned(),
-            source,
+            cause,
         };
         let mut file = File::open(path).map_err(failed)?;
         if readable_by_all(&file).map_err(failed)? {
@@ -157,16 +157,18 @@ impl fmt::Debug for Token {
     }
 }
 
+/// Returns whether every user of the machine can read a file.
 #[cfg(unix)]
-fn readable_by_all(file: &File) -> io::Result<bool> {
+pub(crate) fn readable_by_all(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     const OTHERS_READ: u32 = 0o004;
     let metadata = file.metadata()?;
     Ok(metadata.is_file() && metadata.mode() & OTHERS_READ != 0)
 }
 
+/// Returns whether every user of the machine can read a file, which is unknown on this system.
 #[cfg(not(unix))]
-fn readable_by_all(_file: &File) -> io::Result<bool> {
+pub(crate) fn readable_by_all(_file: &File) -> io::Result<bool> {
     Ok(false)
 }
 

@@ -72,7 +72,7 @@ fn only_probes_need_no_token() {
 fn probes_answer_over_tls() {
     let certificate = Certificate::new();
     let tls = ServerConfig {
-        tls: Some(certificate.files()),
+        tls: Some(certificate.files().into()),
         ..guarded()
     };
     let server = start(tls, Monitored::default());

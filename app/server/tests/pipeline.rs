@@ -28,7 +28,7 @@ const RANK: RankId = RankId(3);
 fn guarded(certificate: &Certificate) -> ServerConfig {
     ServerConfig {
         token: Some(token()),
-        tls: Some(certificate.files()),
+        tls: Some(certificate.files().into()),
         ..config()
     }
 }

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use callgrove_server::api::Live;
 use callgrove_server::client::{Client, ClientError, ClientOptions};
 use callgrove_server::{RunningServer, ServerConfig, TlsFiles};
@@ -11,7 +13,7 @@ use support::{Certificate, SECRET, block_on, call_at, config, start, token};
 use tonic::transport::{Channel, ClientTlsConfig};
 
 fn encrypted(certificate: &Certificate) -> RunningServer {
-    let tls = Some(certificate.files());
+    let tls = Some(certificate.files().into());
     start(
         ServerConfig {
             token: Some(token()),
@@ -115,7 +117,7 @@ fn invalid_files_are_named() {
     let (one, other) = (Certificate::new(), Certificate::new());
     let refusal = |tls: TlsFiles| {
         let config = ServerConfig {
-            tls: Some(tls),
+            tls: Some(tls.into()),
             ..config()
         };
         RunningServer::start(config, axum::Router::new)
@@ -143,6 +145,10 @@ fn invalid_files_are_named() {
         key: other.files().key,
     });
     assert!(mixed.contains("is the key of"), "{mixed}");
+    let exposed = one.files().key;
+    std::fs::set_permissions(&exposed, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let exposed = refusal(one.files());
+    assert!(exposed.contains("chmod 600"), "{exposed}");
     let (authority, openssl) = (Certificate::of_openssl(), Certificate::of_openssl());
     let rsa = |form: &str| {
         let key = openssl.files().key;

@@ -590,7 +590,7 @@ fn a_remote_window_views_and_labels_over_tls() {
 fn a_remote_window_rejects_an_untrusted_certificate() {
     let [own, other] = [Certificate::new(), Certificate::new()];
     let secured = ServerConfig {
-        tls: Some(own.files()),
+        tls: Some(own.files().into()),
         ..config()
     };
     let server = serve(secured);
@@ -615,7 +615,7 @@ fn a_remote_window_rejects_an_untrusted_certificate() {
 fn label_remotely(certificate: Option<&Certificate>) {
     let secured = ServerConfig {
         token: Some(token()),
-        tls: certificate.map(Certificate::files),
+        tls: certificate.map(|it| it.files().into()),
         ..config()
     };
     let server = serve(secured);

@@ -1,6 +1,7 @@
-//! This machine: its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user, and the
+//! This machine: its name, its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user, and the
 //! memory of this process.
 
+mod host_name;
 #[cfg(unix)]
 mod private_folder;
 #[cfg(not(unix))]
@@ -17,6 +18,7 @@ use std::thread;
 
 use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 
+pub use host_name::host_name;
 pub use private_folder::create_private_folder;
 pub use resident_memory::resident_bytes;
 

@@ -9,19 +9,20 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tonic::codegen::http::Uri;
 use tonic::codegen::http::uri::Authority;
-use tonic::metadata::errors::InvalidMetadataValue;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Request, Status};
 use tower::service_fn;
 
+use crate::address_file::AddressFile;
+use crate::announced_server::AnnouncedServer;
+use crate::bearer::Bearer;
 use crate::credential::{Credential, is_encrypted};
 use crate::listener_owner::ListenerOwner;
 
 /// Time between keep-alive pings.
 const PING: Duration = Duration::from_secs(10);
+/// The URL in requests to a server whose address file need not exist yet. The connection is encrypted below it.
+const ANNOUNCED: &str = "http://announced.invalid";
 
 /// The channel of a client, which adds the token to each request.
 pub type GrpcChannel = InterceptedService<Channel, Bearer>;
@@ -29,9 +30,9 @@ pub type GrpcChannel = InterceptedService<Channel, Bearer>;
 /// The address of a server, and what a client needs to connect to it.
 #[derive(Clone, Copy, Debug)]
 pub struct GrpcTarget<'a> {
-    /// `host:port`, `http://host:port` or `https://host:port`.
+    /// `host:port`, `http://host:port`, `https://host:port` or the path of an address file.
     pub address: &'a str,
-    /// The token to send, if any.
+    /// The token to send, if any. To the server of an address file, the token of the file is sent.
     pub credential: Option<&'a Credential>,
     /// PEM file of the certificate that signed the server's certificate; required for `https`.
     pub ca_file: Option<&'a Path>,
@@ -48,9 +49,19 @@ impl GrpcTarget<'_> {
     /// # Errors
     /// As text, if the address, the certificate or the token is invalid, or the thread cannot be started.
     pub fn channel(&self, thread_name: &str) -> Result<(Runtime, GrpcChannel), String> {
-        let endpoint = self.endpoint()?;
+        let announced = AddressFile::named(self.address).map(|file| {
+            let trusted = self.credential.and_then(Credential::server_user);
+            AnnouncedServer::new(file, trusted)
+        });
+        let endpoint = match &announced {
+            Some(_) => self.with_timeouts(Endpoint::from_static(ANNOUNCED)),
+            None => self.endpoint()?,
+        };
         let url = endpoint.uri().clone();
-        let bearer = Bearer::new(self.credential.cloned(), url.clone())?;
+        let bearer = match &announced {
+            Some(server) => Bearer::announced(server.clone()),
+            None => Bearer::new(self.credential.cloned(), url.clone())?,
+        };
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name(thread_name)
@@ -59,9 +70,13 @@ impl GrpcTarget<'_> {
             .map_err(|error| error.to_string())?;
         // Building the channel spawns a task, so it must happen inside the runtime.
         let in_runtime = runtime.enter();
-        let channel = match self.credential.cloned() {
-            Some(credential) if !is_encrypted(&url) => {
-                let timeout = self.connect_timeout;
+        let timeout = self.connect_timeout;
+        let channel = match (announced, self.credential.cloned()) {
+            (Some(server), _) => {
+                let connect = move |_| server.clone().connect(timeout);
+                endpoint.connect_with_connector_lazy(service_fn(connect))
+            }
+            (None, Some(credential)) if !is_encrypted(&url) => {
                 let connect = move |url: Uri| connect_if_trusted(url, credential.clone(), timeout);
                 endpoint.connect_with_connector_lazy(service_fn(connect))
             }
@@ -69,6 +84,15 @@ impl GrpcTarget<'_> {
         };
         drop(in_runtime);
         Ok((runtime, InterceptedService::new(channel, bearer)))
+    }
+
+    fn with_timeouts(&self, endpoint: Endpoint) -> Endpoint {
+        endpoint
+            .connect_timeout(self.connect_timeout)
+            .http2_keep_alive_interval(PING)
+            .keep_alive_timeout(self.ping_timeout)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true)
     }
 
     fn endpoint(&self) -> Result<Endpoint, String> {
@@ -80,17 +104,13 @@ impl GrpcTarget<'_> {
         let is_https = url.starts_with("https://");
         let invalid_address = |error: tonic::transport::Error| {
             format!(
-                "{error}: {} is not a server address; write host:port or https://host:port",
+                "{error}: {} is not a server address; write host:port, https://host:port or the path of an address file",
                 self.address
             )
         };
         let endpoint = Endpoint::from_shared(url)
-            .map_err(invalid_address)?
-            .connect_timeout(self.connect_timeout)
-            .http2_keep_alive_interval(PING)
-            .keep_alive_timeout(self.ping_timeout)
-            .keep_alive_while_idle(true)
-            .tcp_nodelay(true);
+            .map(|endpoint| self.with_timeouts(endpoint))
+            .map_err(invalid_address)?;
         let trusted = match (self.ca_file, is_https) {
             (None, false) => return Ok(endpoint),
             (None, true) => {
@@ -136,52 +156,6 @@ async fn connect_if_trusted(
     }
 }
 
-/// An interceptor that adds the token to each request.
-#[derive(Clone, Debug)]
-pub struct Bearer {
-    credential: Option<Credential>,
-    url: Uri,
-    /// `None` while there is no token.
-    header: Option<MetadataValue<Ascii>>,
-}
-
-impl Bearer {
-    fn new(credential: Option<Credential>, url: Uri) -> Result<Self, String> {
-        let mut bearer = Self {
-            credential,
-            url,
-            header: None,
-        };
-        bearer.find_token()?;
-        Ok(bearer)
-    }
-
-    /// Makes the header, unless there is one or still no token.
-    fn find_token(&mut self) -> Result<(), String> {
-        let credential = self.credential.as_ref().filter(|_| self.header.is_none());
-        let Some(token) = credential.and_then(|it| it.after_check(&self.url)) else {
-            return Ok(());
-        };
-        let header = format!("Bearer {token}").parse();
-        let mut header: MetadataValue<Ascii> =
-            header.map_err(|error: InvalidMetadataValue| format!("{error} in the token"))?;
-        header.set_sensitive(true);
-        self.header = Some(header);
-        Ok(())
-    }
-}
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        self.find_token().map_err(Status::unauthenticated)?;
-        if let Some(header) = &self.header {
-            let metadata = request.metadata_mut();
-            metadata.insert("authorization", header.clone());
-        }
-        Ok(request)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,13 +180,5 @@ mod tests {
         assert!(refusal("host:1", None, missing).contains("https://"));
         assert!(refusal("https://host:1", None, missing).contains("no/ca.pem"));
         assert!(refusal("host:1", Some("li\nne"), None).contains("token"));
-    }
-
-    #[test]
-    fn a_token_is_not_printed() {
-        let explicit = Credential::explicit("secret-of-the-site");
-        let url = Uri::from_static("http://node7:5559");
-        let bearer = Bearer::new(Some(explicit), url).expect("a token");
-        assert!(!format!("{bearer:?}").contains("secret-of-the-site"));
     }
 }

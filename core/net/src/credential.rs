@@ -71,6 +71,11 @@ impl Credential {
         self
     }
 
+    /// Returns the other user of this machine whose servers are trusted.
+    pub fn server_user(&self) -> Option<u32> {
+        self.server_user
+    }
+
     /// Returns the same rule for a token that a person entered for this server.
     #[must_use]
     pub fn with_entered(&self, token: impl Into<String>) -> Self {

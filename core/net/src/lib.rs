@@ -1,5 +1,5 @@
-//! The connections of the pipeline's clients to its servers: addresses, certificates, tokens, the owner of a server,
-//! and the classification of failures.
+//! The connections of the pipeline's clients to its servers: addresses, certificates, tokens, address
+//! files, the owner of a server, and the classification of failures.
 //!
 //! Errors are texts, because each client has its own error type for invalid settings.
 
@@ -11,13 +11,23 @@
     clippy::cast_lossless
 )]
 
+mod address_file;
+mod announced_server;
+mod bearer;
 mod channel;
 mod credential;
 mod failure;
+mod fingerprint;
 mod listener_owner;
+mod pinned_agent;
 mod trust;
 
-pub use channel::{Bearer, GrpcChannel, GrpcTarget};
+pub use address_file::{AddressFile, ServerAnnouncement};
+pub use announced_server::AnnouncedServer;
+pub use bearer::Bearer;
+pub use channel::{GrpcChannel, GrpcTarget};
 pub use credential::Credential;
 pub use failure::{innermost_cause, is_connection_failure};
+pub use fingerprint::{Fingerprint, has_other_certificate, pinned_config};
+pub use pinned_agent::pinned_agent;
 pub use trust::certificates;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, LEFT_OUT, Status};
+use callgrove_local::host_name;
 use callgrove_model::{WarningKind, count_of, thousands};
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
@@ -147,13 +148,8 @@ pub(super) fn instance_name() -> String {
 
 /// Returns a name for this machine and time, so that no two processes have the same name.
 fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = host_name().unwrap_or_else(|| "host".to_owned());
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let name = if name.trim().is_empty() {
-        "host"
-    } else {
-        name.trim()
-    };
     format!("{name}-{:x}", since.map_or(0, |since| since.as_millis()))
 }
 

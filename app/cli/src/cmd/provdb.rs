@@ -1,5 +1,6 @@
 //! `callgrove provdb`: serves a provenance database to other machines, or maintains it.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -8,15 +9,17 @@ use callgrove_provdb::AccessMode;
 use callgrove_provdb_net::{ProvDbService, ReadPolicy};
 use callgrove_provdb_stores::OpenOptions;
 use callgrove_server::api::{Api, Live, router};
+use callgrove_server::grpc;
 use callgrove_server::monitoring::{self, Monitored};
-use callgrove_server::{RunningServer, grpc};
 
 use super::upkeep;
-use crate::connect::server_config;
+use crate::announcement::ServerPlan;
 use crate::output::warn;
 use crate::stop::{POLL_INTERVAL, StopSignal};
 use callgrove_args::{ProvDbCommandArgs, ProvDbServerArgs};
 
+/// Where it listens by default.
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5560);
 /// Time without writes after which all writers have ended; a parameter server writes more often.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 /// Timeout for other processes after a request to stop. Batch systems kill after 30 s.
@@ -56,14 +59,15 @@ fn serve(location: &str, args: &ProvDbServerArgs) -> Result<()> {
         tree_models: None,
         documents: Some(documents(location, &options)),
     };
-    let config = server_config(args.listen, &args.serve)?;
+    let announce = args.announce.announce.as_deref();
+    let plan = ServerPlan::new(args.listen, DEFAULT_ADDRESS, &args.serve, announce)?;
     let stop = StopSignal::listen()?;
     let (service, served) = ProvDbService::serve(store, open_reader, policy)?;
     let routes = router(api).merge(monitoring::router(Monitored {
         served: Some(served.monitor()),
         ..Monitored::default()
     }));
-    let server = RunningServer::start(config, || grpc::mount(routes, service))?;
+    let server = plan.start(|| grpc::mount(routes, service))?;
     warn(&format!(
         "serving the provenance database {location} at {}",
         server.url()

@@ -1,5 +1,6 @@
 //! `callgrove pserver`: joins the models and statistics of all AD instances.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +17,11 @@ use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::maintenance::{Maintenance, MaintenanceConfig, MaintenanceEnd};
 use callgrove_server::monitoring::{self, Monitored};
-use callgrove_server::{Credential, Router, RunningServer, grpc};
+use callgrove_server::{Credential, Router, grpc};
 use tracing::Level;
 
-use crate::connect::{credential_of_server, server_config, store_options};
+use crate::announcement::ServerPlan;
+use crate::connect::{credential_of_server, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::{Problems, warn};
@@ -28,6 +30,9 @@ use crate::stop::{POLL_INTERVAL, StopSignal};
 use callgrove_args::{CaArgs, PserverArgs, StatsArgs};
 use callgrove_headless::{Readers, replace_file};
 
+/// Where it listens by default.
+pub(super) const DEFAULT_ADDRESS: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5559);
 /// Name of the run of this process in place of an address.
 const OWN_RUN: &str = "the running job";
 /// Timeout for other instances that stop at the same time, as in a batch job.
@@ -35,7 +40,8 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(LEASE_MS);
 
 pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
-    let config = server_config(args.listen, &args.serve)?;
+    let announce = args.announce.announce.as_deref();
+    let plan = ServerPlan::new(args.listen, DEFAULT_ADDRESS, &args.serve, announce)?;
     let credential = credential_of_server(&args.serve)?;
     let options = store_options(AccessMode::ReadWrite, None, credential.clone(), &args.ca);
     let clock = MonotonicClock::new();
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let server = {
         let state = Arc::clone(&state);
         let routes = || grpc::mount(router(api).merge(page), service(state));
-        RunningServer::start(config, routes)?
+        plan.start(routes)?
     };
     write_line(
         Level::INFO,

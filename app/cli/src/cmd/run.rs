@@ -18,7 +18,8 @@ use tracing::Level;
 
 use super::{ad, pserver};
 use crate::ad_settings::{instance_options, open_streams};
-use crate::connect::{credential_of_server, server_config, store_options};
+use crate::announcement::ServerPlan;
+use crate::connect::{credential_of_server, store_options};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::warn;
@@ -186,19 +187,23 @@ fn listen(
     open_options: &OpenOptions,
     monitored: Monitored,
 ) -> Result<Option<RunningServer>> {
-    let Some(listen) = args.listen else {
+    if args.listen.is_none() && args.announce.is_none() {
         return Ok(None);
-    };
+    }
     let provdb = args.provdb.provdb.as_ref();
     let api = Api {
         tree_models: Some(tree_model_registry(state, provdb.is_some())),
         live: Live::Published(Arc::clone(hub)),
         documents: provdb.map(|url| documents(url, open_options)),
     };
-    let config = server_config(listen, &args.serve)?;
+    let announce = args.announce.as_deref();
+    let plan = ServerPlan::new(args.listen, pserver::DEFAULT_ADDRESS, &args.serve, announce)?;
     let page = pserver::watching_page(&api)?.merge(monitoring::router(monitored));
-    let server = RunningServer::start(config, || router(api).merge(page))?;
-    let url = server.url();
+    let server = plan.start(|| router(api).merge(page))?;
+    let url = args.announce.as_deref().map_or_else(
+        || server.url().to_owned(),
+        |file| file.display().to_string(),
+    );
     let or_page = if pages::is_built() {
         format!(" (or, in a browser, callgrove serve {url})")
     } else {

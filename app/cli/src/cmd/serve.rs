@@ -10,7 +10,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use callgrove_headless::{Readers, config_folder};
-use callgrove_local::create_private_folder;
+use callgrove_local::{create_private_folder, host_name};
 use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
@@ -98,15 +98,19 @@ fn config(args: &PageArgs) -> Result<ServerConfig> {
     if args.bind.to_canonical().is_loopback() {
         return server_config(listen, &args.serve);
     }
-    server_config_with(listen, &args.serve, || Ok(Token::random()?))
+    let token = match Token::find(args.serve.token_file.as_deref())? {
+        _ if args.serve.no_token => None,
+        Some(token) => Some(token),
+        None => Some(Token::random()?),
+    };
+    Ok(server_config_with(listen, &args.serve, token))
 }
 
 /// Replaces the unspecified address by the name under which other machines find this one.
 fn with_name(base: &str) -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.trim() {
-        "" => base.to_owned(),
-        name => base.replace("0.0.0.0", name).replace("[::]", name),
+    match host_name() {
+        None => base.to_owned(),
+        Some(name) => base.replace("0.0.0.0", &name).replace("[::]", &name),
     }
 }
 

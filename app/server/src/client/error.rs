@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use callgrove_net::has_other_certificate;
 use thiserror::Error;
 use tokio_rustls::rustls;
 
@@ -55,6 +56,15 @@ pub enum ClientError {
         /// The server.
         url: String,
     },
+    /// The certificate is another one than the server announced.
+    #[error(
+        "the server has another certificate than the one announced in {url}, so it gets neither token nor data: check that \
+         the server of this file runs"
+    )]
+    OtherCertificate {
+        /// The address file.
+        url: String,
+    },
     /// The TLS handshake failed.
     #[error(
         "{cause}: could not establish a TLS connection to {url}; if the server has no certificate, its address begins \
@@ -80,6 +90,12 @@ pub enum ClientError {
     #[error("{cause}")]
     OtherUser {
         /// The owner and the remedy.
+        cause: String,
+    },
+    /// There is no address file that can be used.
+    #[error("{cause}")]
+    AddressFile {
+        /// The reason, the file and the remedy.
         cause: String,
     },
     /// The token is missing or wrong.
@@ -125,7 +141,11 @@ impl ClientError {
     /// Returns whether the same request may succeed later, when the server is back or less busy.
     pub fn is_worth_a_retry(&self) -> bool {
         match self {
-            Self::NotReached { .. } | Self::TimedOut { .. } | Self::Broken { .. } => true,
+            // A server that started again has a new certificate, and announces it at once.
+            Self::NotReached { .. }
+            | Self::TimedOut { .. }
+            | Self::Broken { .. }
+            | Self::OtherCertificate { .. } => true,
             Self::Refused { status, .. } => *status >= 500,
             _ => false,
         }
@@ -175,6 +195,7 @@ impl ClientError {
     fn from_tls(url: String, error: &rustls::Error) -> Self {
         let cause = error.to_string();
         match error {
+            error if has_other_certificate(error) => Self::OtherCertificate { url },
             rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
                 Self::Certificate { cause, url }
             }

@@ -24,7 +24,6 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Connects a window to the session of a server, and reconnects when the connection is lost.
 pub struct RemoteSession {
-    server: RemoteServer,
     path: String,
     client: Client,
     link: SessionLink,
@@ -41,7 +40,7 @@ enum Lost {
     #[error("Lost the connection to the server: {0}")]
     Socket(Box<tungstenite::Error>),
     #[error("Could not connect to the server: {0}")]
-    OtherUser(#[from] ClientError),
+    Refused(#[from] ClientError),
     #[error("Could not read the server's answer: {0}")]
     Wire(#[from] WireError),
 }
@@ -65,14 +64,9 @@ impl RemoteSession {
         name: Option<String>,
         wake: Wake,
     ) -> Result<(SessionHandle, Self), ClientError> {
-        let server = RemoteServer::new(client.url(), client.trusted());
-        let server = server.map_err(|cause| ClientError::Url {
-            cause,
-            url: client.url().to_owned(),
-        })?;
+        server_of(client)?;
         let (handle, link) = SessionLink::new(key, name);
         let session = Self {
-            server,
             path: served.path.clone(),
             client: client.clone(),
             link,
@@ -119,14 +113,15 @@ impl RemoteSession {
     }
 
     fn connect(&self) -> Result<WebSocket<RemoteStream>, Lost> {
+        let (server, bearer) = server_of(&self.client)?;
         // The stream is encrypted already if the server has a certificate.
-        let address = format!("ws://{}{}", self.server.authority(), self.path);
+        let address = format!("ws://{}{}", server.authority(), self.path);
         let mut request = address.into_client_request()?;
-        if let Some(bearer) = self.client.bearer()? {
+        if let Some(bearer) = bearer {
             let bearer = HeaderValue::from_str(&bearer).map_err(tungstenite::Error::from)?;
             request.headers_mut().insert("authorization", bearer);
         }
-        let stream = self.server.connect(TIMEOUT)?;
+        let stream = server.connect(TIMEOUT)?;
         // Snapshots of a run with many calls are large.
         let config = WebSocketConfig::default()
             .max_message_size(None)
@@ -144,4 +139,16 @@ impl RemoteSession {
         (self.wake)();
         Ok(())
     }
+}
+
+/// Returns the server that the client reaches now, and the header with its token.
+fn server_of(client: &Client) -> Result<(RemoteServer, Option<String>), ClientError> {
+    let unusable = |cause: String| ClientError::Url {
+        cause,
+        url: client.url().to_owned(),
+    };
+    let endpoint = client.endpoint()?;
+    let endpoint = endpoint.ok_or_else(|| unusable("it is in this process".to_owned()))?;
+    let server = RemoteServer::new(&endpoint.base, &endpoint.trust).map_err(unusable)?;
+    Ok((server, endpoint.bearer))
 }

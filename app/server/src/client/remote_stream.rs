@@ -5,11 +5,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_net::pinned_config;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use ureq::http::Uri;
-use ureq::tls::Certificate;
+
+use super::endpoint::Trust;
 
 /// The address of a server and the TLS settings for it.
 pub(super) struct RemoteServer {
@@ -25,12 +27,11 @@ pub(super) enum RemoteStream {
 }
 
 impl RemoteServer {
-    /// Returns the server at `url`. Its certificate must be signed by a `trusted` one; with `None`, by a public
-    /// authority.
+    /// Returns the server at `url`, whose certificate must be one that is trusted.
     ///
     /// # Errors
     /// A message, if the address names no host or a certificate cannot be used.
-    pub(super) fn new(url: &str, trusted: Option<&[Certificate<'_>]>) -> Result<Self, String> {
+    pub(super) fn new(url: &str, trust: &Trust) -> Result<Self, String> {
         let uri: Uri = url.parse().map_err(|error| format!("{error}"))?;
         let host = uri.host().ok_or("it names no host")?;
         let is_https = uri.scheme_str() == Some("https");
@@ -42,7 +43,7 @@ impl RemoteServer {
                 .trim_end_matches(']')
                 .to_owned();
             let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-            let config = tls_config(trusted).map_err(|error| error.to_string())?;
+            let config = tls_config(trust)?;
             Some((name, Arc::new(config)))
         } else {
             None
@@ -77,18 +78,22 @@ impl RemoteServer {
     }
 }
 
-fn tls_config(trusted: Option<&[Certificate<'_>]>) -> Result<ClientConfig, rustls::Error> {
+fn tls_config(trust: &Trust) -> Result<ClientConfig, String> {
+    let failed = |error: rustls::Error| error.to_string();
     let mut roots = RootCertStore::empty();
-    match trusted {
-        Some(trusted) => {
-            for certificate in trusted {
-                roots.add(CertificateDer::from(certificate.der()).into_owned())?;
+    match trust {
+        Trust::Pinned(fingerprint) => return pinned_config(*fingerprint, &["http/1.1"]),
+        Trust::Authorities(trusted) => {
+            for certificate in trusted.iter() {
+                let certificate = CertificateDer::from(certificate.der()).into_owned();
+                roots.add(certificate).map_err(failed)?;
             }
         }
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        Trust::Public => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(config)

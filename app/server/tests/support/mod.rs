@@ -123,7 +123,9 @@ impl Certificate {
             ("cert.pem", signed.pem()),
             ("key.pem", key.serialize_pem()),
         ] {
-            std::fs::write(folder.path().join(file), pem).unwrap();
+            let path = folder.path().join(file);
+            std::fs::write(&path, pem).unwrap();
+            make_private(&path);
         }
         Self {
             folder,
@@ -136,7 +138,9 @@ impl Certificate {
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/openssl-req-x509");
         let folder = tempfile::tempdir().unwrap();
         for file in ["cert.pem", "key.pem"] {
-            std::fs::copy(made.join(file), folder.path().join(file)).unwrap();
+            let path = folder.path().join(file);
+            std::fs::copy(made.join(file), &path).unwrap();
+            make_private(&path);
         }
         Self {
             folder,
@@ -155,6 +159,13 @@ impl Certificate {
             key: self.folder.path().join("key.pem"),
         }
     }
+}
+
+/// Takes the permission to read a file from other users.
+fn make_private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let user_only = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, user_only).unwrap();
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]

@@ -57,8 +57,8 @@ pub struct RemoteStore {
 }
 
 impl RemoteStore {
-    /// Connects to the server at `http://host:port` or `https://host:port`; the latter needs the certificate that
-    /// signed the server's.
+    /// Connects to the server at `http://host:port`, at `https://host:port`, which needs the certificate that signed the
+    /// server's, or to that of an address file.
     ///
     /// # Errors
     /// The address, token or certificate is invalid, or the server does not answer or refuses.

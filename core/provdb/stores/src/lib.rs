@@ -3,7 +3,7 @@
 //! ```text
 //!             ┌─ a folder ───────── SqliteStore: one file for each shard ────────┐
 //! URL ─ open ─┼─ postgres://… ───── PostgresStore: a server that the site has ───┼─ Box<dyn Store>
-//!             └─ http(s)://… ────── RemoteStore (core/provdb/net) ───────────────┘
+//!             └─ http(s)://…, an address file ── RemoteStore (core/provdb/net) ──┘
 //!
 //! Query ─ sql: the structure of a condition ─┬─ sqlite/query_sql ─────── SQL of SQLite
 //!                                            └─ postgres/query_sql ───── SQL of PostgreSQL

@@ -1,5 +1,6 @@
 //! Opens the store that a URL names.
 
+use callgrove_net::AddressFile;
 use callgrove_provdb::{ProvDbError, Store, without_secrets};
 use callgrove_provdb_net::RemoteStore;
 
@@ -8,7 +9,7 @@ use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
 
 /// Opens the database at `url`: `postgres://…` or `postgresql://…` (PostgreSQL), `http://host:port` or
-/// `https://host:port` (another process with a store), or else a folder (SQLite).
+/// `https://host:port` or an address file (another process with a store), or else a folder (SQLite).
 ///
 /// # Errors
 /// The location is invalid or cannot be reached.
@@ -23,6 +24,9 @@ pub fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbEr
                 cause: format!("no store supports {scheme}"),
                 url: without_secrets(url),
             });
+        }
+        None if AddressFile::named(url).is_some() => {
+            Box::new(RemoteStore::open(url, options.mode, &options.remote)?)
         }
         None => Box::new(SqliteStore::open(url.as_ref(), options)?),
     })

@@ -34,7 +34,7 @@ const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The address of the server, the credential and the timeouts of a client.
 #[derive(Clone, Debug)]
 pub struct ExchangeOptions {
-    /// `host:port`, `http://host:port` or `https://host:port`.
+    /// `host:port`, `http://host:port`, `https://host:port` or the path of an address file.
     pub address: String,
     /// The credential shown to the server.
     pub credential: Option<Credential>,

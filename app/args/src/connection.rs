@@ -1,0 +1,62 @@
+//! Options of servers and clients: addresses, tokens and certificates.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where a server announces itself.
+#[derive(Args, Debug)]
+pub struct AnnounceArgs {
+    /// Write the address of the server, the fingerprint of its certificate and its token to this file when it is
+    /// reachable, for clients that name the file in place of the URL. The server uses TLS with a new certificate, unless
+    /// --tls-cert names one, and a token of its own, unless --token-file names one
+    #[arg(long, value_name = "FILE.address", conflicts_with = "no_token")]
+    pub announce: Option<PathBuf>,
+}
+
+/// Options of a server: its token, certificate and limits.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// File with the token that clients must send; or set CALLGROVE_TOKEN. Default: the token in your configuration
+    /// folder (~/.config/callgrove/token), created at the first start, which your own commands on this machine find
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Require no token: every user of this machine can then read and change everything. On loopback addresses only
+    #[arg(long, conflicts_with = "token_file")]
+    pub no_token: bool,
+    /// Certificate of the server (PEM), for https
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Maximum number of connected clients, one for each AD instance; further ones are refused
+    #[arg(long, value_name = "N", default_value = "4096")]
+    pub max_connections: NonZeroUsize,
+}
+
+/// Options of a client: its token and trusted certificates.
+#[derive(Args, Debug, Default)]
+pub struct ConnectArgs {
+    /// File with the token of the servers; or set CALLGROVE_TOKEN. Default: the token in your configuration folder
+    /// (~/.config/callgrove/token), for your own servers on this machine and over https
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Send no token, and connect to a server on this machine whichever user it belongs to
+    #[arg(long, conflicts_with = "token_file")]
+    pub no_token: bool,
+    /// Trust the servers of another user of this machine, named by the number that `id -u NAME` prints. Without it
+    /// they get no token, not even that of --token-file; root's servers get that one
+    #[arg(long, value_name = "UID")]
+    pub server_uid: Option<u32>,
+    #[command(flatten)]
+    pub ca: CaArgs,
+}
+
+#[derive(Args, Debug, Default)]
+pub struct CaArgs {
+    /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+}

@@ -1,0 +1,102 @@
+//! A server of the pipeline that starts: where it listens, and how clients learn its address.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use callgrove_local::{create_private_folder, host_name};
+use callgrove_server::{
+    AddressFile, Router, RunningServer, ServerAnnouncement, ServerConfig, TlsCertificate, Token,
+};
+use tracing::Level;
+
+use crate::connect::{server_config, server_config_with};
+use crate::log_lines::write_line;
+use callgrove_args::ServeArgs;
+
+/// A server before its start.
+pub(crate) struct ServerPlan {
+    config: ServerConfig,
+    announced_in: Option<AddressFile>,
+}
+
+impl ServerPlan {
+    /// Returns the plan of the options. `default` is where a server listens that neither states an address nor announces
+    /// one.
+    ///
+    /// # Errors
+    /// If other users could replace the address file, or there is no token.
+    pub(crate) fn new(
+        listen: Option<SocketAddr>,
+        default: SocketAddr,
+        serve: &ServeArgs,
+        announce: Option<&Path>,
+    ) -> Result<Self> {
+        let Some(path) = announce else {
+            return Ok(Self {
+                config: server_config(listen.unwrap_or(default), serve)?,
+                announced_in: None,
+            });
+        };
+        let file = AddressFile::to_write(path).map_err(|fault| anyhow!(fault))?;
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        create_private_folder(folder)
+            .with_context(|| format!("cannot write an address file into {}", folder.display()))?;
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        // The variable is for clients and servers without address files.
+        let token = match &serve.token_file {
+            Some(stated) => Token::from_file(stated)?,
+            None => token_of(&file)?,
+        };
+        let mut config = server_config_with(listen.unwrap_or(any), serve, Some(token));
+        config.tls.get_or_insert(TlsCertificate::Generated);
+        Ok(Self {
+            config,
+            announced_in: Some(file),
+        })
+    }
+
+    /// Starts the server, and announces it.
+    ///
+    /// # Errors
+    /// If it cannot listen, or the address file cannot be written.
+    pub(crate) fn start(self, routes: impl FnOnce() -> Router) -> Result<RunningServer> {
+        let token = self.config.token.clone();
+        let server = RunningServer::start(self.config, routes)?;
+        if let Some(file) = &self.announced_in {
+            let parts = server.fingerprint().zip(token);
+            let (fingerprint, token) = parts.context("an announced server has no certificate")?;
+            let address = address_of(server.local_addr());
+            let announcement = ServerAnnouncement {
+                url: format!("https://{address}").parse()?,
+                fingerprint,
+                token: token.secret().to_owned(),
+            };
+            file.write(&announcement)?;
+            let path = file.path().display();
+            write_line(
+                Level::INFO,
+                &format!("the server at {address} is announced in {path}"),
+            );
+        }
+        Ok(server)
+    }
+}
+
+/// Returns the token of an address file that this server wrote before, so that clients of it need no new one, or else a
+/// new token.
+fn token_of(file: &AddressFile) -> Result<Token> {
+    let before = file.read(None).ok();
+    let before = before.and_then(|it| Token::new(&it.token, "the address file").ok());
+    Ok(before.map_or_else(Token::random, Ok)?)
+}
+
+/// Returns host and port by which other machines reach an address of this machine.
+fn address_of(listening: SocketAddr) -> String {
+    match host_name() {
+        Some(name) if listening.ip().is_unspecified() => format!("{name}:{}", listening.port()),
+        None if listening.ip().is_unspecified() => format!("localhost:{}", listening.port()),
+        _ => listening.to_string(),
+    }
+}
