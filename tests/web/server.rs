@@ -37,7 +37,7 @@ impl Server {
     pub(crate) fn start_for_others() -> Result<Self> {
         let mut command = program::command()?;
         command.env_remove("CALLGROVE_TOKEN");
-        Self::start_as(command.args(["serve", "--port", "0", "--bind", "0.0.0.0"]))
+        Self::start_as(command.args(["serve", "--port", "0", "--bind", "0.0.0.0", "--plain-http"]))
     }
 
     /// Serves on a port, with journals in a folder.

@@ -11,7 +11,7 @@ pub struct AnnounceArgs {
     /// Write the address of the server, the fingerprint of its certificate and its token to this file when it is
     /// reachable, for clients that name the file in place of the URL. The server uses TLS with a new certificate, unless
     /// --tls-cert names one, and a token of its own, unless --token-file names one
-    #[arg(long, value_name = "FILE.address", conflicts_with = "no_token")]
+    #[arg(long, value_name = "FILE.address", conflicts_with_all = ["no_token", "plain_http"])]
     pub announce: Option<PathBuf>,
 }
 
@@ -31,6 +31,10 @@ pub struct ServeArgs {
     /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Allow an address that other machines can reach without TLS: the token and all data then cross the network in the
+    /// clear
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub plain_http: bool,
     /// Maximum number of connected clients, one for each AD instance; further ones are refused
     #[arg(long, value_name = "N", default_value = "4096")]
     pub max_connections: NonZeroUsize,

@@ -53,7 +53,7 @@ pub struct RunArgs {
         long,
         value_name = "FILE.address",
         group = "served",
-        conflicts_with = "no_token"
+        conflicts_with_all = ["no_token", "plain_http"]
     )]
     pub announce: Option<PathBuf>,
     #[command(flatten)]

@@ -62,6 +62,7 @@ pub(crate) fn server_config_with(
         listen,
         token,
         tls: tls.map(|(cert, key)| TlsFiles { cert, key }.into()),
+        allows_plain_http: args.plain_http,
         limits: Limits {
             max_connections: args.max_connections.get(),
             ..Limits::default()

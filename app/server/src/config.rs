@@ -20,6 +20,8 @@ pub struct ServerConfig {
     pub token: Option<Token>,
     /// The certificate for TLS. Default: `None`.
     pub tls: Option<TlsCertificate>,
+    /// Allows an address that other machines can reach without TLS. Default: false.
+    pub allows_plain_http: bool,
     /// Limits on what clients can use.
     pub limits: Limits,
 }
@@ -30,6 +32,7 @@ impl Default for ServerConfig {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
             token: None,
             tls: None,
+            allows_plain_http: false,
             limits: Limits::default(),
         }
     }
@@ -39,21 +42,26 @@ impl ServerConfig {
     /// Returns the configuration if it is safe to run a server with it.
     ///
     /// # Errors
-    /// If the address can be reached from other machines and there is no token, or if a limit is 0.
+    /// If the address can be reached from other machines and there is no token or no TLS, or if a limit is 0.
     pub(crate) fn check(self) -> Result<Self, ServerError> {
-        if self.token.is_none() && !self.listen.ip().to_canonical().is_loopback() {
-            return Err(ServerError::Unguarded {
-                listen: self.listen,
-            });
+        let listen = self.listen;
+        let is_local = listen.ip().to_canonical().is_loopback();
+        if self.token.is_none() && !is_local {
+            return Err(ServerError::Unguarded { listen });
+        }
+        if self.tls.is_none() && !is_local && !self.allows_plain_http {
+            return Err(ServerError::Unencrypted { listen });
         }
         let Limits {
             max_body_bytes,
+            max_arriving_bytes,
             max_connections,
             max_pending,
             ..
         } = self.limits;
         for (name, bound) in [
             ("max_body_bytes", max_body_bytes),
+            ("max_arriving_bytes", max_arriving_bytes),
             ("max_connections", max_connections),
             ("max_pending", max_pending),
         ] {
@@ -71,6 +79,9 @@ pub struct Limits {
     /// Bytes of one request to the JSON interface; a larger one is answered by 413. The gRPC services limit their
     /// messages themselves. Default: 32 MiB.
     pub max_body_bytes: usize,
+    /// Bytes of all requests that have not arrived completely, over all connections; a request that does not fit is
+    /// answered by 503. Default: 512 MiB.
+    pub max_arriving_bytes: usize,
     /// Connections of clients that have made a valid request. Further ones are refused with a remedy once they have
     /// waited for [`Limits::slot_timeout`]. Lower if the system allows the process fewer open files. Default: 4096.
     pub max_connections: usize,
@@ -91,6 +102,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_body_bytes: 32 << 20,
+            max_arriving_bytes: 512 << 20,
             max_connections: 4096,
             slot_timeout: Duration::from_secs(5),
             max_pending: 512,
@@ -113,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_need_a_token() {
+    fn other_machines_need_a_token_and_tls() {
         for address in [
             "0.0.0.0:0",
             "[::]:0",
@@ -127,7 +139,20 @@ mod tests {
                 token: Some(token),
                 ..listening(address)
             };
-            assert!(guarded.check().is_ok(), "{address}");
+            let refused = guarded.clone().check().expect_err(address).to_string();
+            assert!(refused.contains("--announce"), "{refused}");
+            for safe in [
+                ServerConfig {
+                    tls: Some(TlsCertificate::Generated),
+                    ..guarded.clone()
+                },
+                ServerConfig {
+                    allows_plain_http: true,
+                    ..guarded
+                },
+            ] {
+                assert!(safe.check().is_ok(), "{address}");
+            }
         }
     }
 

@@ -21,6 +21,16 @@ pub enum ServerError {
         /// The requested address.
         listen: SocketAddr,
     },
+    /// The token and all data could be read on the network.
+    #[error(
+        "without TLS everybody on the network between the machines could read the token and all data at {listen}: pass \
+         --announce FILE.address, with which the server makes a certificate, or --tls-cert and --tls-key, or accept it with \
+         --plain-http"
+    )]
+    Unencrypted {
+        /// The requested address.
+        listen: SocketAddr,
+    },
     /// The address is in use, belongs to another host, or is not permitted.
     #[error("{cause}: cannot listen on {listen}; pass another address or port to --listen")]
     Bind {

@@ -21,6 +21,7 @@ use tonic::Status;
 use tracing::{debug, info, warn};
 
 use crate::api::ApiError;
+use crate::api::body_budget::{BodyBudget, limit_bodies};
 use crate::config::ServerConfig;
 use crate::connection::Shared;
 use crate::connection::admission::PendingConnections;
@@ -59,6 +60,7 @@ impl Server {
             token,
             tls,
             mut limits,
+            ..
         } = config.check()?;
         let wanted = limits.max_connections.min(Semaphore::MAX_PERMITS);
         limits.max_connections = connections_within(wanted, limits.max_pending);
@@ -67,9 +69,6 @@ impl Server {
         let failed = |cause| ServerError::Bind { listen, cause };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
-        if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
-            warn!(%local_addr, "without TLS the token and all data cross the network in the clear; consider --tls-cert and --tls-key");
-        }
         let page_token = token.as_ref().map(|_| Token::random()).transpose()?;
         let gate = Gate {
             page_token: page_token.clone(),
@@ -78,9 +77,11 @@ impl Server {
             max_connections: limits.max_connections,
             slot_timeout: limits.slot_timeout,
         };
+        let budget = BodyBudget::new(limits.max_arriving_bytes);
         let routes = routes
             .fallback(not_found)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
+            .layer(from_fn_with_state(budget, limit_bodies))
             .layer(from_fn_with_state(gate, check_token));
         let (stop, stopping) = watch::channel(false);
         let shared = Shared {
@@ -211,7 +212,8 @@ async fn accept_one(
     }
 }
 
-async fn not_found(request: Request) -> Response {
+/// Answers requests for paths and services that there are not.
+pub(crate) async fn not_found(request: Request) -> Response {
     if grpc::is_grpc(request.headers()) {
         return Status::unimplemented(
             "this server does not offer the service: check that its address is that of the right Callgrove server",

@@ -147,7 +147,48 @@ fn an_address_of_the_network_needs_a_token() {
         token: Some(token()),
         ..open
     };
-    assert!(RunningServer::start(guarded, axum::Router::new).is_ok());
+    let refused = RunningServer::start(guarded.clone(), axum::Router::new)
+        .err()
+        .expect("no TLS");
+    assert!(
+        matches!(refused, ServerError::Unencrypted { .. }),
+        "{refused}"
+    );
+    let plain = ServerConfig {
+        allows_plain_http: true,
+        ..guarded
+    };
+    assert!(RunningServer::start(plain, axum::Router::new).is_ok());
+}
+
+#[test]
+fn requests_that_arrive_slowly_hold_a_bounded_number_of_bytes() {
+    let limits = Limits {
+        max_arriving_bytes: 1000,
+        ..config().limits
+    };
+    let hub = std::sync::Arc::new(callgrove_server::hub::Hub::new(0));
+    let server = start(ServerConfig { limits, ..config() }, Live::Posted(hub));
+    let post = |num_sent: usize| {
+        let mut socket = TcpStream::connect(server.local_addr()).unwrap();
+        let head = "POST /api/anomalydata HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                    Connection: close\r\nContent-Length: 800\r\n\r\n";
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(&vec![b' '; num_sent]).unwrap();
+        socket
+    };
+    let status = || {
+        let mut answer = String::new();
+        post(800).read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap();
+        status.to_owned()
+    };
+    let is_refused = || status() == "503";
+    assert!(!is_refused());
+    let half = post(400);
+    while !is_refused() {}
+    drop(half);
+    while is_refused() {}
 }
 
 #[test]

@@ -13,8 +13,9 @@ use callgrove_headless::{Readers, config_folder};
 use callgrove_local::{create_private_folder, host_name};
 use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
+use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::view::ViewedSession;
-use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
+use callgrove_server::{RunningServer, ServerConfig, TlsCertificate, Token, address_with_token};
 use callgrove_session::{Command as SessionCommand, UserCommand};
 use callgrove_watch::WatchCommand;
 
@@ -32,7 +33,8 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
         tree_models: None,
         documents: None,
     };
-    let page = pages::routes(session(args)?)?;
+    let probes = monitoring::router(Monitored::default());
+    let page = pages::routes(session(args)?)?.merge(probes);
     let server = RunningServer::start(config, || page.merge(api::router(api)))?;
     let base = server.url();
     let address = match server.page_token() {
@@ -103,7 +105,14 @@ fn config(args: &PageArgs) -> Result<ServerConfig> {
         Some(token) => Some(token),
         None => Some(Token::random()?),
     };
-    Ok(server_config_with(listen, &args.serve, token))
+    let mut config = server_config_with(listen, &args.serve, token);
+    if config.tls.is_none() && !config.allows_plain_http {
+        config.tls = Some(TlsCertificate::Generated);
+        warn(
+            "the certificate is a new one, so browsers warn of it; pass --tls-cert and --tls-key for one that they trust",
+        );
+    }
+    Ok(config)
 }
 
 /// Replaces the unspecified address by the name under which other machines find this one.

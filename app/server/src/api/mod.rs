@@ -1,5 +1,6 @@
 //! The JSON interface, `/api/…`; `docs/http.md` describes each endpoint.
 
+pub(crate) mod body_budget;
 mod documents;
 mod error;
 mod live;

@@ -95,12 +95,14 @@ impl Certificate {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("cert.pem"), made.cert.pem()).unwrap();
-        std::fs::write(
-            folder.path().join("key.pem"),
-            made.signing_key.serialize_pem(),
-        )
-        .unwrap();
+        for (file, pem) in [
+            ("cert.pem", made.cert.pem()),
+            ("key.pem", made.signing_key.serialize_pem()),
+        ] {
+            let path = folder.path().join(file);
+            std::fs::write(&path, pem).unwrap();
+            make_private(&path);
+        }
         Self {
             folder,
             signer: "cert.pem",
