@@ -9,7 +9,7 @@ use std::process::Command;
 
 use callgrove_tests::process::Process;
 
-use crate::support::{command, example, stdout};
+use crate::support::{command, example, free_address, stdout};
 
 /// Returns a command of a user with a configuration folder and without a stated token.
 fn command_of(config: &Path, args: &[&str]) -> Command {
@@ -21,9 +21,15 @@ fn command_of(config: &Path, args: &[&str]) -> Command {
 
 /// Returns the head of the reply to a request without a token.
 fn answer_without_token(url: &str, path: &str) -> String {
+    answer_with(url, path, "")
+}
+
+/// Returns the reply to a request with more headers, each with its line end.
+fn answer_with(url: &str, path: &str, headers: &str) -> String {
     let authority = url.strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(authority).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n{headers}\r\n");
     socket.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
@@ -119,4 +125,52 @@ fn stored_files_are_private() {
         folders.iter().all(|folder| mode(folder) == 0o700),
         "{folders:?}"
     );
+}
+
+#[test]
+fn a_parameter_server_answers_while_it_waits_for_its_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let [database, server] = [free_address(), free_address()];
+    let database_url = format!("http://{database}");
+    let args = ["pserver", "--provdb", &database_url, "--listen", &server];
+    let start = || {
+        let pserver = Process::start(&mut command_of(folder.path(), &args)).unwrap();
+        pserver.line_with("waiting for it").unwrap();
+        pserver
+    };
+    let pserver = start();
+    let url = format!("http://{server}");
+    let status = |path| {
+        let answer = answer_without_token(&url, path);
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status("/healthz"), "200");
+    assert_eq!(status("/readyz"), "503");
+    let reason = answer_without_token(&url, "/readyz");
+    assert!(reason.contains("waits for its database"), "{reason}");
+    assert!(!reason.contains(&database), "{reason}");
+    assert_eq!(status("/metrics"), "401");
+    pserver.terminate().unwrap();
+
+    let pserver = start();
+    let args = ["provdb", &provdb, "--listen", &database];
+    let database = Process::start(&mut command_of(folder.path(), &args)).unwrap();
+    pserver.line_with("listens at").unwrap();
+    assert_eq!(status("/readyz"), "200");
+    // Its own queries of the database, whose paths have parameters.
+    let token = fs::read_to_string(folder.path().join("callgrove/token")).unwrap();
+    for (path, status) in [("/api/count/anomalies", 200), ("/api/nothing", 404)] {
+        let answer = answer_with(
+            &url,
+            path,
+            &format!("Authorization: Bearer {}\r\n", token.trim()),
+        );
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{path}: {answer}"
+        );
+    }
+    pserver.terminate().unwrap();
+    database.terminate().unwrap();
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use callgrove_local::{create_private_folder, host_name};
 use callgrove_server::{
-    AddressFile, Router, RunningServer, ServerAnnouncement, ServerConfig, TlsCertificate, Token,
+    AddressFile, LateRoutes, Router, RunningServer, ServerAnnouncement, ServerConfig, ServerError,
+    TlsCertificate, Token,
 };
 use tracing::Level;
 
@@ -62,8 +63,23 @@ impl ServerPlan {
     /// # Errors
     /// If it cannot listen, or the address file cannot be written.
     pub(crate) fn start(self, routes: impl FnOnce() -> Router) -> Result<RunningServer> {
+        self.start_by(|config| RunningServer::start(config, routes))
+    }
+
+    /// Starts a server whose routes are set later, and announces it.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub(crate) fn start_late(self, routes: &LateRoutes) -> Result<RunningServer> {
+        self.start_by(|config| RunningServer::start_late(config, routes))
+    }
+
+    fn start_by(
+        self,
+        start: impl FnOnce(ServerConfig) -> Result<RunningServer, ServerError>,
+    ) -> Result<RunningServer> {
         let token = self.config.token.clone();
-        let server = RunningServer::start(self.config, routes)?;
+        let server = start(self.config)?;
         if let Some(file) = &self.announced_in {
             let parts = server.fingerprint().zip(token);
             let (fingerprint, token) = parts.context("an announced server has no certificate")?;

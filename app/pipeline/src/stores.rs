@@ -43,8 +43,9 @@ pub fn open_store(
     }
 }
 
-/// Opens the database, if there is one, and calls `begin` with it. If the database goes away meanwhile, it is reopened,
-/// and `report` is called with the reason.
+/// Opens the database, if there is one, and calls `begin` with it. While the database cannot be reached, or if it goes
+/// away meanwhile, it is opened again, and `report` is called with each new reason. Returns `None` if `is_stopped` returns
+/// true before.
 ///
 /// # Errors
 /// As [`open_store`], and the errors of `begin`.
@@ -52,30 +53,45 @@ pub fn begin_with_store<T>(
     url: Option<&str>,
     options: &OpenOptions,
     report: &dyn Fn(&str),
+    is_stopped: &dyn Fn() -> bool,
     begin: impl Fn(&mut Option<Box<dyn Store>>) -> Result<T, PipelineError>,
-) -> Result<(Option<Box<dyn Store>>, T), PipelineError> {
+) -> Result<Option<StoreAndResult<T>>, PipelineError> {
     let start = Instant::now();
-    loop {
-        let mut store = url
-            .map(|url| open_store(url, options, report))
-            .transpose()?;
-        match begin(&mut store) {
-            Ok(begun) => return Ok((store, begun)),
-            Err(error) if is_of_connection(&error) && start.elapsed() < STARTUP_WAIT => {
-                report(&format!("{}; reopening the database", error.with_causes()));
+    let mut reported = String::new();
+    while !is_stopped() {
+        let opened = url.map(|url| callgrove_provdb_stores::open(url, options));
+        let begun = opened.transpose().map_err(PipelineError::from);
+        let begun = begun.and_then(|mut store| {
+            let result = begin(&mut store)?;
+            Ok((store, result))
+        });
+        match begun {
+            Ok(begun) => return Ok(Some(begun)),
+            Err(error) if may_end(&error, start.elapsed()) => {
+                let reason = format!("{}; waiting for it", error.with_causes());
+                if reason != reported {
+                    report(&reason);
+                    reported = reason;
+                }
                 thread::sleep(STARTUP_PAUSE);
             }
             Err(error) => return Err(error),
         }
     }
+    Ok(None)
 }
 
-/// Returns whether reopening a database may resolve an error.
-fn is_of_connection(error: &PipelineError) -> bool {
-    matches!(
-        error,
-        PipelineError::ProvDb(ProvDbError::Unreachable { .. } | ProvDbError::Database { .. })
-    )
+/// The database, if there is one, and what was made with it.
+type StoreAndResult<T> = (Option<Box<dyn Store>>, T);
+
+/// Returns whether reopening a database may resolve an error that has lasted for a time. A database that cannot be reached
+/// may start at any time.
+fn may_end(error: &PipelineError, lasted: Duration) -> bool {
+    match error {
+        PipelineError::ProvDb(ProvDbError::Unreachable { .. }) => true,
+        PipelineError::ProvDb(ProvDbError::Database { .. }) => lasted < STARTUP_WAIT,
+        _ => false,
+    }
 }
 
 /// Returns the database for the JSON interface.

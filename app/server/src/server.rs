@@ -7,27 +7,23 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::StatusCode;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse as _, Response};
 use callgrove_net::Fingerprint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tonic::Status;
 use tracing::{debug, info, warn};
 
-use crate::api::ApiError;
 use crate::api::body_budget::{BodyBudget, limit_bodies};
 use crate::config::ServerConfig;
 use crate::connection::Shared;
 use crate::connection::admission::PendingConnections;
 use crate::connection::open_files::connections_within;
 use crate::error::ServerError;
-use crate::grpc;
+use crate::late_routes::{LateRoutes, not_found};
 use crate::token::Token;
 use crate::token_check::{Gate, check_token};
 
@@ -55,6 +51,11 @@ impl Server {
     /// # Errors
     /// If the configuration is unsafe, a TLS file is invalid, or the address cannot be bound.
     pub async fn bind(config: ServerConfig, routes: Router) -> Result<Self, ServerError> {
+        Self::bind_complete(config, routes.fallback(not_found)).await
+    }
+
+    /// Listens for requests to routes that answer every path.
+    async fn bind_complete(config: ServerConfig, routes: Router) -> Result<Self, ServerError> {
         let ServerConfig {
             listen,
             token,
@@ -79,7 +80,6 @@ impl Server {
         };
         let budget = BodyBudget::new(limits.max_arriving_bytes);
         let routes = routes
-            .fallback(not_found)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
             .layer(from_fn_with_state(budget, limit_bodies))
             .layer(from_fn_with_state(gate, check_token));
@@ -212,21 +212,6 @@ async fn accept_one(
     }
 }
 
-/// Answers requests for paths and services that there are not.
-pub(crate) async fn not_found(request: Request) -> Response {
-    if grpc::is_grpc(request.headers()) {
-        return Status::unimplemented(
-            "this server does not offer the service: check that its address is that of the right Callgrove server",
-        )
-        .into_http();
-    }
-    let message = format!(
-        "there is nothing at {}; GET /api/health shows whether this is the right server",
-        request.uri().path()
-    );
-    ApiError::new(StatusCode::NOT_FOUND, message).into_response()
-}
-
 /// A server with threads of its own, for programs that are not asynchronous. Dropping it stops the server.
 pub struct RunningServer {
     local_addr: SocketAddr,
@@ -248,6 +233,21 @@ impl RunningServer {
         config: ServerConfig,
         routes: impl FnOnce() -> Router,
     ) -> Result<Self, ServerError> {
+        Self::start_complete(config, || routes().fallback(not_found))
+    }
+
+    /// Starts to serve routes that are set later.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_late(config: ServerConfig, routes: &LateRoutes) -> Result<Self, ServerError> {
+        Self::start_complete(config, || routes.router())
+    }
+
+    fn start_complete(
+        config: ServerConfig,
+        routes: impl FnOnce() -> Router,
+    ) -> Result<Self, ServerError> {
         let threads = |cause| ServerError::Threads { cause };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
@@ -257,7 +257,7 @@ impl RunningServer {
             .build()
             .map_err(threads)?;
         let grace = config.limits.shutdown_grace;
-        let server = runtime.block_on(async { Server::bind(config, routes()).await })?;
+        let server = runtime.block_on(async { Server::bind_complete(config, routes()).await })?;
         let (local_addr, url) = (server.local_addr(), server.url());
         let page_token = server.page_token().cloned();
         let fingerprint = server.fingerprint();

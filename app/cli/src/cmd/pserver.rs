@@ -17,7 +17,7 @@ use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::maintenance::{Maintenance, MaintenanceConfig, MaintenanceEnd};
 use callgrove_server::monitoring::{self, Monitored};
-use callgrove_server::{Credential, Router, grpc};
+use callgrove_server::{Credential, LateRoutes, Router, grpc};
 use tracing::Level;
 
 use crate::announcement::ServerPlan;
@@ -46,9 +46,21 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let options = store_options(AccessMode::ReadWrite, None, credential.clone(), &args.ca);
     let clock = MonotonicClock::new();
     let settings = state_settings(&args.stats, false);
-    let (store, state) = begin_with_store(args.provdb.as_deref(), &options, &warn, |store| {
-        initial_state(&settings, store, &clock, &warn)
-    })?;
+    // Open before the database is, so that clients and monitors see that it waits.
+    let routes = LateRoutes::new("the parameter server waits for its database");
+    let server = plan.start_late(&routes)?;
+    let is_stopped = || stop.is_set();
+    let begun = begin_with_store(
+        args.provdb.as_deref(),
+        &options,
+        &warn,
+        &is_stopped,
+        |store| initial_state(&settings, store, &clock, &warn),
+    )?;
+    let Some((store, state)) = begun else {
+        server.stop()?;
+        return Ok(Exit::Success);
+    };
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let maintenance = maintenance(
         &state,
@@ -69,11 +81,12 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         clock,
         ..Monitored::default()
     }));
-    let server = {
-        let state = Arc::clone(&state);
-        let routes = || grpc::mount(router(api).merge(page), service(state));
-        plan.start(routes)?
-    };
+    let entered = server.runtime().enter();
+    routes.set(grpc::mount(
+        router(api).merge(page),
+        service(Arc::clone(&state)),
+    ));
+    drop(entered);
     write_line(
         Level::INFO,
         &format!("the parameter server listens at {}", server.url()),
