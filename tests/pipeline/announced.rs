@@ -231,3 +231,59 @@ fn address_files_of_others_and_for_all_are_refused() {
         assert!(text.contains(remedy), "{name}: {text}");
     }
 }
+
+#[test]
+fn one_command_starts_the_servers_of_a_job_and_one_ends_them() {
+    let job = Job::new();
+    let (folder, found) = (job.path("job"), job.path("found"));
+    let up = [
+        "cluster", "up", &folder, "--provdb", &found, "--shards", "2",
+    ];
+    let (output, text) = job.output(&up);
+    assert!(output.status.success(), "{text}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let files = ["provdb", "pserver"].map(|name| job.path(&format!("job/{name}.address")));
+    // The printed command, word by word.
+    let mut lines_printed = printed.lines();
+    let line = lines_printed.find_map(|it| it.strip_prefix("on each node: callgrove "));
+    let args = line.unwrap().replace("STREAMS", &example());
+    let args: Vec<&str> = args.split_whitespace().collect();
+    let (output, text) = job.output(&args);
+    assert!(output.status.success(), "{text}");
+    // One that was killed is started again, the other goes on.
+    let number = fs::read_to_string(job.path("job/pserver.process")).unwrap();
+    let number = number.split_once(' ').unwrap().0;
+    let killed = Command::new("kill")
+        .args(["-KILL", number])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let before = files.each_ref().map(|it| announced(it));
+    let (output, text) = job.output(&up);
+    assert!(output.status.success(), "{text}");
+    let after = files.each_ref().map(|it| announced(it));
+    assert_eq!(before[0], after[0]);
+    assert_ne!(before[1]["fingerprint"], after[1]["fingerprint"]);
+    let down = ["cluster", "down", &folder];
+    for expected in ["has ended", "does not run"] {
+        let (output, text) = job.output(&down);
+        assert!(output.status.success(), "{text}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.matches(expected).count(), 2, "{printed}");
+    }
+    let all = lines(&stdout(&["run", &example(), "--format", "json"])).remove(0);
+    check_counts(&found, &found, all["executions"].as_u64());
+}
+
+#[test]
+fn a_server_that_cannot_start_is_reported_with_its_last_message() {
+    let job = Job::new();
+    let file = job.path("no-folder");
+    fs::write(&file, "").unwrap();
+    let (output, text) = job.output(&["cluster", "up", &job.path("job"), "--provdb", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.contains("provdb has ended") && text.contains("no-folder"),
+        "{text}"
+    );
+}

@@ -5,6 +5,7 @@
 )]
 
 mod causes;
+mod cluster;
 mod common;
 mod compare;
 mod config_file;
@@ -27,6 +28,7 @@ use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use causes::{CausesArgs, IncidentsArgs, NodesArgs, PatternsArgs, TrendsArgs};
+pub use cluster::{ClusterCommand, ClusterUpArgs};
 pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
@@ -132,6 +134,11 @@ pub enum CliCommand {
     Query(QueryArgs),
     /// Tree models of a running job: show, list, publish, roll back, compare
     Model(ModelArgs),
+    /// Start and end the servers of a job in the background
+    Cluster {
+        #[command(subcommand)]
+        command: ClusterCommand,
+    },
     /// Copy the live streams of a job to files, so that no AD instance can delay the job
     Relay(RelayArgs),
     /// Publish a recorded trace again, step by step, as TAU would

@@ -68,6 +68,7 @@ fn main() -> ExitCode {
         CliCommand::Provdb(args) => done(cmd::provdb::run(&args)),
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Model(args) => done(cmd::model::run(&args)),
+        CliCommand::Cluster { command } => cmd::cluster::run(&command),
         CliCommand::Relay(args) => cmd::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::command_line::config(&config, print, &cli)),

@@ -1,6 +1,11 @@
-//! This machine: its name, its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user, and the
-//! memory of this process.
+//! This machine: its name, its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user,
+//! processes in the background, and the memory of this process.
 
+#[cfg(unix)]
+mod background_process;
+#[cfg(not(unix))]
+#[path = "background_process_unsupported.rs"]
+mod background_process;
 mod host_name;
 #[cfg(unix)]
 mod private_folder;
@@ -18,6 +23,7 @@ use std::thread;
 
 use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 
+pub use background_process::BackgroundProcess;
 pub use host_name::host_name;
 pub use private_folder::create_private_folder;
 pub use resident_memory::resident_bytes;

@@ -3,6 +3,7 @@
 pub(crate) mod ad;
 pub(crate) mod analyze;
 pub(crate) mod causes;
+pub(crate) mod cluster;
 pub(crate) mod command_line;
 pub(crate) mod comparison;
 pub(crate) mod demo;

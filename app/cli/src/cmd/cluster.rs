@@ -1,0 +1,179 @@
+//! `callgrove cluster`: the servers of a job in the background.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use callgrove_local::{BackgroundProcess, create_private_folder};
+use callgrove_server::{AddressFile, ServerAnnouncement};
+
+use crate::exit::Exit;
+use crate::output::{Problems, print};
+use crate::stop::StopSignal;
+use callgrove_args::{ClusterCommand, ClusterUpArgs};
+
+/// Maximum time in which a server must have announced itself.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+/// Interval between two looks at a server.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A server of a job: the files of its folder that begin with its name.
+struct JobServer {
+    name: &'static str,
+    folder: PathBuf,
+    process: BackgroundProcess,
+}
+
+pub(crate) fn run(command: &ClusterCommand) -> Result<Exit> {
+    match command {
+        ClusterCommand::Up(args) => up(args),
+        ClusterCommand::Down { job } => down(job),
+    }
+}
+
+fn up(args: &ClusterUpArgs) -> Result<Exit> {
+    let stop = StopSignal::listen()?;
+    create_private_folder(&args.job).with_context(|| {
+        let job = args.job.display();
+        format!("cannot use {job} as the folder of a job")
+    })?;
+    let [database, server] = servers(&args.job);
+    let shards = args.shards.map(|it| it.to_string());
+    let mut database_args = vec!["provdb", &args.provdb];
+    if let Some(shards) = &shards {
+        database_args.extend(["--shards", shards]);
+    }
+    let database_url = database.start(&database_args, &stop)?;
+    let database_file = database.address_file().display().to_string();
+    let server_url = server.start(&["pserver", "--provdb", &database_file], &stop)?;
+    let server_file = server.address_file().display().to_string();
+    let job = args.job.display();
+    print(|out| {
+        writeln!(out, "the database listens at {database_url}")?;
+        writeln!(out, "the parameter server listens at {server_url}")?;
+        writeln!(
+            out,
+            "on each node: callgrove ad STREAMS --pserver {server_file} --provdb {database_file}"
+        )?;
+        writeln!(out, "to watch:     callgrove watch {server_file}")?;
+        writeln!(out, "to end both:  callgrove cluster down {job}")
+    })?;
+    Ok(Exit::Success)
+}
+
+fn down(job: &Path) -> Result<Exit> {
+    let stop = StopSignal::listen()?;
+    let [database, server] = servers(job);
+    // The parameter server stores its statistics last.
+    for server in [server, database] {
+        if server.process.is_running()? {
+            server.end(&stop)?;
+        } else {
+            print(|out| writeln!(out, "{} does not run", server.name))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Returns the database and the parameter server of a job.
+fn servers(job: &Path) -> [JobServer; 2] {
+    ["provdb", "pserver"].map(|name| JobServer {
+        name,
+        folder: job.to_owned(),
+        process: BackgroundProcess::new(&job.join(format!("{name}.process"))),
+    })
+}
+
+impl JobServer {
+    fn address_file(&self) -> PathBuf {
+        self.folder.join(format!("{}.address", self.name))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join(format!("{}.log", self.name))
+    }
+
+    /// Starts the server, unless it runs. Returns its URL once it is announced.
+    fn start(&self, args: &[&str], stop: &StopSignal) -> Result<String> {
+        let path = self.address_file();
+        let file = AddressFile::to_write(&path).map_err(|fault| anyhow!(fault))?;
+        if self.process.is_running()? {
+            return Ok(file.read(None)?.url.to_string());
+        }
+        let before = file.read(None).ok();
+        let log = self.log();
+        let cannot_start = || format!("cannot start {}", self.name);
+        let messages = OpenOptions::new().append(true).create(true).open(&log);
+        let messages = messages.with_context(|| format!("cannot write {}", log.display()))?;
+        let program = std::env::current_exe().with_context(cannot_start)?;
+        let mut command = Command::new(program);
+        command
+            .args(["--log-format", "full"])
+            .args(args)
+            .arg("--announce")
+            .arg(&path)
+            .stdout(Stdio::null())
+            .stderr(messages);
+        self.process.start(command).with_context(cannot_start)?;
+        let announced = self.announced(&file, before.as_ref(), stop)?;
+        Ok(announced.url.to_string())
+    }
+
+    /// Waits until the server, which has just started, has announced itself: each start makes another certificate.
+    fn announced(
+        &self,
+        file: &AddressFile,
+        before: Option<&ServerAnnouncement>,
+        stop: &StopSignal,
+    ) -> Result<ServerAnnouncement> {
+        let start = Instant::now();
+        while start.elapsed() < START_TIMEOUT && !stop.is_set() {
+            match file.read(None) {
+                Ok(now) if before.is_none_or(|it| it.fingerprint != now.fingerprint) => {
+                    return Ok(now);
+                }
+                _ if !self.process.is_running()? => {
+                    bail!("{} has ended: {}", self.name, self.last_message());
+                }
+                _ => std::thread::sleep(LOOK_INTERVAL),
+            }
+        }
+        bail!(
+            "{} has not announced itself yet; see {}",
+            self.name,
+            self.log().display()
+        )
+    }
+
+    /// Asks the server to end, and waits until it has.
+    fn end(&self, stop: &StopSignal) -> Result<()> {
+        let cannot_end = || format!("cannot end {}", self.name);
+        self.process.ask_to_end().with_context(cannot_end)?;
+        let mut problems = Problems::default();
+        let start = Instant::now();
+        while self.process.is_running()? {
+            if stop.is_set() {
+                bail!(
+                    "{} has not ended yet; see {}",
+                    self.name,
+                    self.log().display()
+                );
+            }
+            if start.elapsed() > Duration::from_secs(2) {
+                problems.report(vec![format!("waiting for {} to end", self.name)]);
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        print(|out| writeln!(out, "{} has ended", self.name))
+    }
+
+    /// Returns the last message of the server.
+    fn last_message(&self) -> String {
+        let log = self.log();
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let last = text.lines().next_back().unwrap_or("it said nothing");
+        format!("{last} ({})", log.display())
+    }
+}
