@@ -2,14 +2,11 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::host_name::host_name;
+use crate::process_group::{spawn_apart, terminate};
 
 /// A process in the background, known by a file that is locked as long as it runs. The file states its host and its
 /// number; the lock shows that the number has not gone to another process.
@@ -31,7 +28,7 @@ impl BackgroundProcess {
     /// [`ErrorKind::AlreadyExists`] if it runs; those of the operating system.
     pub fn start(&self, mut command: Command) -> io::Result<()> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600);
+        options.read(true).write(true).create(true);
         let file = options.open(&self.file)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -44,7 +41,7 @@ impl BackgroundProcess {
         file.set_len(0)?;
         // The process inherits the open file, and with it the lock; the command has it until it is dropped.
         command.stdin(Stdio::from(file.try_clone()?));
-        let process = command.process_group(0).spawn()?;
+        let process = spawn_apart(&mut command)?;
         let host = host_name().unwrap_or_default();
         (&file).write_all(format!("{} {host}\n", process.id()).as_bytes())
     }
@@ -78,10 +75,8 @@ impl BackgroundProcess {
             let elsewhere = format!("it runs on {host}: repeat the command there");
             return Err(io::Error::new(ErrorKind::Unsupported, elsewhere));
         }
-        let number = number.parse().ok().and_then(Pid::from_raw);
-        let unknown = || io::Error::new(ErrorKind::InvalidData, "it states no process");
-        kill_process(number.ok_or_else(unknown)?, Signal::TERM)?;
-        Ok(())
+        let number = number.parse();
+        terminate(number.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?)
     }
 }
 

@@ -1,10 +1,6 @@
 //! This machine: its name, its files and threads, for reading runs ([`FileSystem`], [`Workers`]), folders for one user,
 //! processes in the background, and the memory of this process.
 
-#[cfg(unix)]
-mod background_process;
-#[cfg(not(unix))]
-#[path = "background_process_unsupported.rs"]
 mod background_process;
 mod host_name;
 #[cfg(unix)]
@@ -12,6 +8,11 @@ mod private_folder;
 #[cfg(not(unix))]
 #[path = "private_folder_unsupported.rs"]
 mod private_folder;
+#[cfg(unix)]
+mod process_group;
+#[cfg(not(unix))]
+#[path = "process_group_unsupported.rs"]
+mod process_group;
 mod resident_memory;
 
 use std::fs::{self, File};
