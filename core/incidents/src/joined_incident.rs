@@ -31,16 +31,12 @@ pub(crate) struct JoinedIncident {
     /// `None` if no single rank is the cause, or the cause is unknown.
     pub(crate) root: Option<IncidentRoot>,
     /// The root's own delay; `None` if the root is unknown.
-    #[serde(default)]
     pub(crate) own_us: Option<u64>,
-    /// Confidence that the root is right, in percent; `None` in states of earlier releases.
-    #[serde(default)]
+    /// Confidence that the root is right, in percent; `None` for an incident without executions.
     pub(crate) confidence_percent: Option<u8>,
     /// The most likely alternative to the root's rank.
-    #[serde(default)]
     pub(crate) next_best: Option<RankId>,
     /// The overloaded host.
-    #[serde(default)]
     pub(crate) host: Option<String>,
     /// The summed delay of all ranks, including the root's own.
     pub(crate) delay_us: u64,
@@ -92,7 +88,6 @@ pub(crate) struct IncidentRoot {
 pub(crate) struct RootCall {
     pub(crate) label: ExecLabel,
     pub(crate) fid: FuncId,
-    #[serde(alias = "stood_us")]
     pub(crate) stalled_us: u64,
 }
 
@@ -102,17 +97,11 @@ pub(crate) struct IncidentHop {
     pub(crate) label: ExecLabel,
     pub(crate) fid: FuncId,
     pub(crate) waited_us: u64,
-    /// Earlier releases only recorded whether it waited to receive.
-    #[serde(default = "late_sender")]
     pub(crate) kind: WaitKind,
     pub(crate) peer: RankId,
     pub(crate) peer_label: Option<ExecLabel>,
     /// Index into the messages of the incident; `None` if no message between the two is known.
     pub(crate) message: Option<usize>,
-}
-
-fn late_sender() -> WaitKind {
-    WaitKind::LateSender
 }
 
 /// A message with both ends known: the time of each, and the execution that contains it.

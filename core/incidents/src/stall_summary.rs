@@ -14,8 +14,6 @@ pub type StallSummaryKey = (ProgramId, StepId, RankId);
 #[serde(deny_unknown_fields)]
 pub struct StallSummary {
     /// Stalled executions that ended in the step, each once.
-    // The field has another name in saved states of earlier releases.
-    #[serde(alias = "stood")]
     pub stalls: Vec<StallEntry>,
     /// Messages with a known number, in these executions or shortly before or after.
     pub messages: Vec<MessageEntry>,
@@ -56,11 +54,9 @@ pub struct StallEntry {
     pub to_us: u64,
     /// True if the detector found it.
     pub is_anomaly: bool,
-    /// Time of entry; 0 from older instances, which report neither entry nor exit.
-    #[serde(default)]
+    /// Time of entry.
     pub entry_us: u64,
-    /// Time of exit; see `entry_us`.
-    #[serde(default)]
+    /// Time of exit.
     pub exit_us: u64,
 }
 
@@ -82,8 +78,7 @@ pub struct MessageEntry {
     pub call: Option<ExecLabel>,
     /// Time of entry of that execution; without one, the time of the message.
     pub called_us: u64,
-    /// Its thread; 0 from older instances, which do not report it.
-    #[serde(default)]
+    /// Its thread.
     pub thread: ThreadId,
 }
 
