@@ -269,7 +269,7 @@ fn add_messages(
     stalls: &BTreeMap<ExecLabel, ReportedStall<'_>>,
     func: FuncId,
 ) {
-    let mut calls: Vec<((RankId, ThreadId, CallKey), (TimeNs, TimeNs))> = Vec::new();
+    let mut calls: Vec<MessageCall> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         for (rank, end) in [
             (message.key.source, message.send),
@@ -285,17 +285,20 @@ fn add_messages(
             lane.ends.push((time, is_recv, at));
             if stall.is_none() {
                 let called = TimeNs::from_us(end.called_us).unwrap_or(time).min(time);
-                let key = (rank, thread, CallKey::of(end, message.key));
-                calls.push((key, (called, time)));
+                calls.push(MessageCall {
+                    place: (rank, thread, CallKey::of(end, message.key)),
+                    start: called,
+                    end: time,
+                });
             }
         }
     }
     // Several messages of one call are one call.
     calls.sort_unstable();
-    for of_call in calls.chunk_by(|a, b| a.0 == b.0) {
-        let ((rank, thread, call), (start, _)) = of_call[0];
-        let ends = of_call.iter().map(|&(_, (_, end))| end);
-        let end = ends.max().unwrap_or(start);
+    for of_call in calls.chunk_by(|a, b| a.place == b.place) {
+        let MessageCall { place, start, end } = of_call[0];
+        let (rank, thread, call) = place;
+        let end = of_call.iter().fold(end, |end, it| end.max(it.end));
         let lane = lanes.entry((rank, thread)).or_default();
         lane.spans.push(KnownCall {
             start,
@@ -306,6 +309,14 @@ fn add_messages(
             stall: None,
         });
     }
+}
+
+/// A call with a message, outside stalled calls.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MessageCall {
+    place: (RankId, ThreadId, CallKey),
+    start: TimeNs,
+    end: TimeNs,
 }
 
 /// Identifies a call of which only messages are known: its label, or the message if it has none.

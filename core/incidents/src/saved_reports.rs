@@ -110,7 +110,7 @@ mod tests {
     struct NoNames;
 
     impl FunctionNames for NoNames {
-        fn name(&self, _: FuncId) -> &str {
+        fn name(&self, _: FuncId) -> &'static str {
             "f"
         }
     }

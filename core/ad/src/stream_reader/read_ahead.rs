@@ -10,7 +10,7 @@
 //! before any is read, a job whose ranks wait for one another at their end would never end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ use crate::error::AdError;
 /// been requested is not read ahead. Four ranks of LAMMPS under TAU make as many in 25 s; a call to a server takes at
 /// most 5 s.
 const MAX_EVENTS_AHEAD: u64 = 1 << 22;
+/// Number of steps of a stream that are read ahead.
+const MAX_STEPS_AHEAD: usize = 1 << 12;
 
 /// What was read ahead of all streams of an instance. Waiting for all streams together keeps an idle stream from
 /// delaying the others.
@@ -128,7 +130,7 @@ impl ReadAhead {
     /// # Errors
     /// [`AdError::Thread`].
     pub(super) fn start(reading: Reading, ahead: StepsAhead) -> Result<Self, AdError> {
-        let (sender, polls) = channel();
+        let (sender, polls) = sync_channel(MAX_STEPS_AHEAD);
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             opening: Mutex::new(Opening::Since(Instant::now())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use crate::instance::{server, session};
@@ -170,7 +170,7 @@ fn a_stream_is_read_on_while_the_instance_waits_and_judged_though_it_is_to_end()
     for step in 2..100 {
         long.step(step).call(0, "f", 100_000, 100_100);
     }
-    let (sender, is_read) = channel();
+    let (sender, is_read) = sync_channel(1);
     let stream = long.stream_that_announces_its_end(sender);
     let exchange = session(&server());
     let instance = Instance::start(vec![stream], live(), exchange, None, "test").unwrap();

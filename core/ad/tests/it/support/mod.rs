@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{ControlFlow, Range};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
@@ -207,7 +207,7 @@ impl Script {
     }
 
     /// Returns a stream that sends a message when its end is read.
-    pub(crate) fn stream_that_announces_its_end(&self, is_read: Sender<()>) -> Stream {
+    pub(crate) fn stream_that_announces_its_end(&self, is_read: SyncSender<()>) -> Stream {
         Stream {
             open: self.ending(End::Announces(is_read)),
             ..self.stream()
@@ -236,7 +236,7 @@ enum End {
     Panics,
     Lingers,
     Waits(Arc<Barrier>),
-    Announces(Sender<()>),
+    Announces(SyncSender<()>),
 }
 
 impl EventStream for Scripted {
