@@ -45,8 +45,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for requests to `routes` ([`api::router`](crate::api::router), [`grpc::mount`]). Every other path is
-    /// answered by 404, or by "unimplemented" for a gRPC client.
+    /// Listens for requests to `routes` ([`api::router`](crate::api::router), [`grpc::mount`](crate::grpc::mount)). Every
+    /// other path is answered by 404, or by "unimplemented" for a gRPC client.
     ///
     /// # Errors
     /// If the configuration is unsafe, a TLS file is invalid, or the address cannot be bound.

@@ -28,7 +28,7 @@ pub struct DocumentBudget(pub NonZeroU32);
 pub enum DocumentPriority {
     /// Recorded in any case. It uses up what is left of the share, but never overdraws it.
     Required,
-    /// Recorded unless the share is overdrawn by what accrues in [`BURST_S`].
+    /// Recorded unless the share is overdrawn by what accrues in 10 s.
     Preferred,
     /// Recorded if the share has a document left.
     Optional,

@@ -56,7 +56,7 @@ impl GpuThreads {
     }
 }
 
-/// Values by correlation id, for the newest [`MAX_LAUNCHES`] ids.
+/// Values by correlation id, for the newest `MAX_LAUNCHES` ids.
 #[derive(Debug)]
 pub struct Launches<T> {
     by_id: BTreeMap<u64, Arc<T>>,
