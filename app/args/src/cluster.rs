@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::token::RoleArgs;
+
 #[derive(Subcommand, Debug)]
 pub enum ClusterCommand {
     /// Start the database and the parameter server of a job on this machine, in the background. Those that run already
@@ -14,6 +16,17 @@ pub enum ClusterCommand {
         /// The folder given to `callgrove cluster up`
         #[arg(value_name = "JOB")]
         job: PathBuf,
+    },
+    /// Give a person or program access to both: make a token with a role, and write address files with it
+    Invite {
+        /// The folder given to `callgrove cluster up`
+        #[arg(value_name = "JOB")]
+        job: PathBuf,
+        /// Name of the person or program: letters, digits, `-` and `_`
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        role: RoleArgs,
     },
 }
 

@@ -25,6 +25,10 @@ pub struct ServeArgs {
     /// Require no token: every user of this machine can then read and change everything. On loopback addresses only
     #[arg(long, conflicts_with = "token_file")]
     pub no_token: bool,
+    /// List of further tokens, each with a name and a role (`callgrove token add`). It is read again when it changes, so
+    /// that a token can be revoked without a restart. Default with --announce: `tokens` in the folder of the address file
+    #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
+    pub tokens: Option<PathBuf>,
     /// Certificate of the server (PEM), for https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,

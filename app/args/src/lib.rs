@@ -19,6 +19,7 @@ mod pipeline;
 mod provdb;
 mod relay;
 mod report;
+mod token;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ pub use pipeline::{
 pub use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub use relay::RelayArgs;
 pub use report::ReportArgs;
+pub use token::{RoleArgs, TokenCommand};
 
 /// Finds anomalous executions in traces of parallel programs, explains them, and learns from your labels.
 #[derive(Parser, Debug)]
@@ -138,6 +140,11 @@ pub enum CliCommand {
     Cluster {
         #[command(subcommand)]
         command: ClusterCommand,
+    },
+    /// Manage the tokens by which others may read or change what servers have
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
     },
     /// Copy the live streams of a job to files, so that no AD instance can delay the job
     Relay(RelayArgs),

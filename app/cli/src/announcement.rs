@@ -1,5 +1,6 @@
 //! A server of the pipeline that starts: where it listens, and how clients learn its address.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -7,13 +8,17 @@ use anyhow::{Context as _, Result, anyhow};
 use callgrove_local::{create_private_folder, host_name};
 use callgrove_server::{
     AddressFile, LateRoutes, Router, RunningServer, ServerAnnouncement, ServerConfig, ServerError,
-    TlsCertificate, Token,
+    TlsCertificate, Token, TokenFile,
 };
 use tracing::Level;
 
 use crate::connect::{server_config, server_config_with};
 use crate::log_lines::write_line;
+use crate::output::warn;
 use callgrove_args::ServeArgs;
+
+/// Name of the list of tokens in a folder with address files.
+pub(crate) const TOKENS_NAME: &str = "tokens";
 
 /// A server before its start.
 pub(crate) struct ServerPlan {
@@ -40,8 +45,7 @@ impl ServerPlan {
             });
         };
         let file = AddressFile::to_write(path).map_err(|fault| anyhow!(fault))?;
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         create_private_folder(folder)
             .with_context(|| format!("cannot write an address file into {}", folder.display()))?;
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -50,7 +54,9 @@ impl ServerPlan {
             Some(stated) => Token::from_file(stated)?,
             None => token_of(&file)?,
         };
-        let mut config = server_config_with(listen.unwrap_or(any), serve, Some(token));
+        let mut config = server_config_with(listen.unwrap_or(any), serve, Some(token))?;
+        let tokens = || TokenFile::new(&folder.join(TOKENS_NAME));
+        config.tokens.get_or_insert_with(tokens);
         config.tls.get_or_insert(TlsCertificate::Generated);
         Ok(Self {
             config,
@@ -90,6 +96,9 @@ impl ServerPlan {
                 token: token.secret().to_owned(),
             };
             file.write(&announcement)?;
+            for invitation in invitations(file)? {
+                update(&invitation, &announcement);
+            }
             let path = file.path().display();
             write_line(
                 Level::INFO,
@@ -106,6 +115,46 @@ fn token_of(file: &AddressFile) -> Result<Token> {
     let before = file.read(None).ok();
     let before = before.and_then(|it| Token::new(&it.token, "the address file").ok());
     Ok(before.map_or_else(Token::random, Ok)?)
+}
+
+/// Returns the address file by which the holder of a token reaches a server, besides the one that the server writes.
+pub(crate) fn invitation(file: &AddressFile, name: &str) -> Result<AddressFile> {
+    let path = file.path().with_extension(format!("{name}.address"));
+    AddressFile::to_write(&path).map_err(|fault| anyhow!(fault))
+}
+
+/// Returns the address files with other tokens for the server of a file.
+fn invitations(file: &AddressFile) -> Result<Vec<AddressFile>> {
+    let (path, folder) = (file.path(), folder_of(file.path()));
+    let start = path.file_stem().unwrap_or_default().to_string_lossy();
+    let start = format!("{start}.");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let other = entry?.path();
+        let name = other.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&start) && path.file_name() != other.file_name() {
+            found.extend(AddressFile::to_write(&other));
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the new place of a server to an address file with another token.
+fn update(invitation: &AddressFile, announcement: &ServerAnnouncement) {
+    let updated = invitation.read(None).and_then(|before| {
+        invitation.write(&ServerAnnouncement {
+            token: before.token,
+            ..announcement.clone()
+        })
+    });
+    if let Err(error) = updated {
+        warn(&error.to_string());
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Returns host and port by which other machines reach an address of this machine.

@@ -1,10 +1,10 @@
 //! Tokens, certificates and databases, from the command line.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use callgrove_provdb::AccessMode;
 use callgrove_provdb_net::RemoteOptions;
 use callgrove_provdb_stores::OpenOptions;
-use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token};
+use callgrove_server::{Credential, Limits, ServerConfig, TlsFiles, Token, TokenFile};
 
 use crate::output::warn;
 use crate::user_token;
@@ -43,31 +43,46 @@ pub(crate) fn server_config(
         Some(token) => Some(token),
         None => Some(user_token::find_or_create()?),
     };
-    Ok(server_config_with(listen, args, token))
+    server_config_with(listen, args, token)
 }
 
-/// Returns the configuration of a server that requires `token`.
+/// Returns the configuration of a server that requires `token`, or one of a list.
+///
+/// # Errors
+/// The stated list cannot be read.
 pub(crate) fn server_config_with(
     listen: std::net::SocketAddr,
     args: &ServeArgs,
     token: Option<Token>,
-) -> ServerConfig {
+) -> Result<ServerConfig> {
+    let tokens = args.tokens.as_deref().map(TokenFile::new);
+    if let Some(tokens) = &tokens {
+        // Later it may be missing, and is then empty; now that is probably a mistake.
+        let made = || {
+            let path = tokens.path().display();
+            format!("make one with `callgrove token add {path} NAME --role read`")
+        };
+        tokens
+            .read()
+            .map_err(|error| anyhow!("{error}; {}", made()))?;
+    }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     if token.is_none() {
         warn(&format!(
             "--no-token: every user of this machine can read and change everything at {listen}"
         ));
     }
-    ServerConfig {
+    Ok(ServerConfig {
         listen,
         token,
+        tokens,
         tls: tls.map(|(cert, key)| TlsFiles { cert, key }.into()),
         allows_plain_http: args.plain_http,
         limits: Limits {
             max_connections: args.max_connections.get(),
             ..Limits::default()
         },
-    }
+    })
 }
 
 /// Returns the options to open a provenance database.

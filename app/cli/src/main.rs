@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Model(args) => done(cmd::model::run(&args)),
         CliCommand::Cluster { command } => cmd::cluster::run(&command),
+        CliCommand::Token { command } => done(cmd::token::run(&command)),
         CliCommand::Relay(args) => cmd::streams::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::streams::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::command_line::config(&config, print, &cli)),

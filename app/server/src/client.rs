@@ -5,6 +5,7 @@ mod error;
 mod in_process;
 mod remote_session;
 mod remote_stream;
+mod tokens;
 mod tree_models;
 
 use std::io::Read as _;

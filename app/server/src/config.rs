@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use crate::access::{Token, TokenFile};
 use crate::error::ServerError;
 use crate::tls::TlsCertificate;
-use crate::token::Token;
 
 /// The default port of servers.
 pub const DEFAULT_PORT: u16 = 7880;
@@ -18,6 +18,9 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The token that every request must carry; `None` accepts requests without one. Default: `None`.
     pub token: Option<Token>,
+    /// The list of further tokens, each with a role. It is read again when it changes, and empty as long as there is no
+    /// file. Without [`token`](Self::token) it has no effect. Default: `None`.
+    pub tokens: Option<TokenFile>,
     /// The certificate for TLS. Default: `None`.
     pub tls: Option<TlsCertificate>,
     /// Allows an address that other machines can reach without TLS. Default: false.
@@ -31,6 +34,7 @@ impl Default for ServerConfig {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
             token: None,
+            tokens: None,
             tls: None,
             allows_plain_http: false,
             limits: Limits::default(),

@@ -69,6 +69,22 @@ pub enum ServerError {
         /// The file or variable that holds it.
         origin: String,
     },
+    /// A list of tokens cannot be used.
+    #[error("{cause}: cannot use the list of tokens {}", path.display())]
+    TokenList {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: io::Error,
+    },
+    /// A list of tokens has another token of this name, or none, or the name is invalid.
+    #[error("{name}: {fault}")]
+    TokenName {
+        /// The reason.
+        fault: &'static str,
+        /// The name.
+        name: String,
+    },
     /// No random token could be generated.
     #[error("{cause}: the system gives no randomness for a token; pass one with --token-file")]
     Randomness {

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
+use crate::access::{Gate, Members, Token, check_access};
 use crate::api::body_budget::{BodyBudget, limit_bodies};
 use crate::config::ServerConfig;
 use crate::connection::Shared;
@@ -24,8 +25,6 @@ use crate::connection::admission::PendingConnections;
 use crate::connection::open_files::connections_within;
 use crate::error::ServerError;
 use crate::late_routes::{LateRoutes, not_found};
-use crate::token::Token;
-use crate::token_check::{Gate, check_token};
 
 /// Maximum number of worker threads. More do not help a server whose work is to forward messages.
 const MAX_THREADS: usize = 16;
@@ -41,6 +40,7 @@ pub struct Server {
     page_token: Option<Token>,
     fingerprint: Option<Fingerprint>,
     shared: Shared,
+    members: Option<Members>,
     stop: watch::Sender<bool>,
 }
 
@@ -59,6 +59,7 @@ impl Server {
         let ServerConfig {
             listen,
             token,
+            tokens,
             tls,
             mut limits,
             ..
@@ -71,9 +72,11 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;
         let page_token = token.as_ref().map(|_| Token::random()).transpose()?;
+        let own = token.as_ref().zip(page_token.as_ref());
+        let members = own.map(|(server, page)| Members::new(server, page, tokens));
+        let members = members.transpose()?;
         let gate = Gate {
-            page_token: page_token.clone(),
-            token,
+            members: members.clone(),
             is_tls: acceptor.is_some(),
             max_connections: limits.max_connections,
             slot_timeout: limits.slot_timeout,
@@ -82,7 +85,7 @@ impl Server {
         let routes = routes
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
             .layer(from_fn_with_state(budget, limit_bodies))
-            .layer(from_fn_with_state(gate, check_token));
+            .layer(from_fn_with_state(gate, check_access));
         let (stop, stopping) = watch::channel(false);
         let shared = Shared {
             routes,
@@ -96,6 +99,7 @@ impl Server {
             page_token,
             fingerprint,
             shared,
+            members,
             stop,
         })
     }
@@ -132,13 +136,21 @@ impl Server {
             listener,
             local_addr,
             shared,
+            members,
             stop,
             ..
         } = self;
         let grace = shared.limits.shutdown_grace;
         let mut connections = JoinSet::new();
+        let follow = async {
+            match &members {
+                Some(members) => members.follow().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = accept(listener, shared, &mut connections) => {}
+            () = follow => {}
             () = shutdown => {}
         }
         stop.send_replace(true);

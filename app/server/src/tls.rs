@@ -13,9 +13,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::access::readable_by_all;
 use crate::error::ServerError;
 use crate::issued_certificate::{issued_by, self_signed};
-use crate::token::readable_by_all;
 
 /// The certificate of a server.
 #[derive(Clone, Debug)]

@@ -4,12 +4,14 @@
 //! [`callgrove_wire`]. A slow viewer gets fewer snapshots, not late ones. A forbidden request is refused with
 //! a message, and the connection stays open.
 
+mod closed;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::map_response;
@@ -20,13 +22,16 @@ use callgrove_query::CallQuestion;
 use callgrove_session::{Command, Presence, SendError, SessionHandle, ViewerId, Wake};
 use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_wire::{
-    MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame,
+    MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, refusal_frame,
     watch_frame, welcome_frame,
 };
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tracing::{debug, info};
+use tracing::info;
 
+use closed::Closed;
+
+use crate::access::{Access, ViewerRights};
 use crate::connection::Stopping;
 use crate::questions::Questions;
 
@@ -48,8 +53,6 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for a viewer whose connection broke to reconnect before it is removed.
 const RECONNECT_TIMEOUT: Duration = Duration::from_mins(2);
-/// Timeout for a viewer to receive the reason for a close.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session that pages view.
 #[derive(Clone)]
@@ -102,15 +105,21 @@ pub fn router(session: ViewedSession) -> Router {
 async fn enter(
     State(viewed): State<ViewedSession>,
     Extension(Stopping(stopping)): Extension<Stopping>,
+    Extension(access): Extension<Access>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     upgrade
         .max_message_size(MAX_MESSAGE_BYTES)
         .max_frame_size(MAX_MESSAGE_BYTES)
-        .on_upgrade(move |socket| serve(viewed, stopping, socket))
+        .on_upgrade(move |socket| serve(viewed, stopping, access, socket))
 }
 
-async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socket: WebSocket) {
+async fn serve(
+    viewed: ViewedSession,
+    stopping: watch::Receiver<bool>,
+    access: Access,
+    mut socket: WebSocket,
+) {
     let (key, name) = match timeout(HELLO_TIMEOUT, hello(&mut socket)).await {
         Ok(Ok(viewer)) => viewer,
         Ok(Err(closed)) => return closed.send_close(socket).await,
@@ -139,9 +148,10 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         waiting: VecDeque::from([Command::Viewer { viewer, presence }]),
         watch: None,
         watch_news: Arc::default(),
+        rights: ViewerRights::new(access.clone()),
         viewed,
     };
-    let closed = viewing.run(stopping.clone(), &mut socket).await;
+    let closed = viewing.run((stopping.clone(), access), &mut socket).await;
     let has_left = matches!(closed, Closed::Left);
     closed.send_close(socket).await;
     // A stopping server waits until all receivers of `stopping` are dropped.
@@ -157,51 +167,6 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     }
     if viewers.remove(viewer) {
         notify(Presence::Gone);
-    }
-}
-
-/// The reason why a connection has closed.
-enum Closed {
-    /// The connection broke.
-    Lost,
-    /// The viewer has closed its page, or reloaded it, which connects as another viewer.
-    Left,
-    /// The server closes the connection, with a code and a reason.
-    Refused(u16, String),
-}
-
-impl Closed {
-    fn refused(why: impl Into<String>) -> Self {
-        Self::Refused(close_code::POLICY, why.into())
-    }
-
-    /// Sends the reason, if the connection is still open.
-    async fn send_close(self, mut socket: WebSocket) {
-        let Self::Refused(code, reason) = self else {
-            return;
-        };
-        debug!(reason, "closing the connection to a page");
-        let frame = CloseFrame {
-            code,
-            reason: reason.into(),
-        };
-        socket.send(Message::Close(Some(frame))).await.ok();
-        // Reading to the end keeps unread data from resetting the connection, which would lose the reason.
-        let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
-        timeout(CLOSE_TIMEOUT, rest).await.ok();
-    }
-}
-
-impl From<axum::Error> for Closed {
-    fn from(error: axum::Error) -> Self {
-        debug!(%error, "the connection to a page broke");
-        Self::Lost
-    }
-}
-
-impl From<WireError> for Closed {
-    fn from(error: WireError) -> Self {
-        Self::Refused(close_code::INVALID, error.to_string())
     }
 }
 
@@ -256,17 +221,22 @@ struct Viewing {
     watch: Option<WatchHandle>,
     /// Notified with every update of the watched run.
     watch_news: Arc<Notify>,
+    rights: ViewerRights,
 }
 
 impl Viewing {
-    async fn run(mut self, stopping: watch::Receiver<bool>, socket: &mut WebSocket) -> Closed {
-        let Err(closed) = self.view(stopping, socket).await;
+    async fn run(
+        mut self,
+        ends: (watch::Receiver<bool>, Access),
+        socket: &mut WebSocket,
+    ) -> Closed {
+        let Err(closed) = self.view(ends, socket).await;
         closed
     }
 
     async fn view(
         &mut self,
-        mut stopping: watch::Receiver<bool>,
+        (mut stopping, mut access): (watch::Receiver<bool>, Access),
         socket: &mut WebSocket,
     ) -> Result<Infallible, Closed> {
         let welcome = welcome_frame(self.viewed.epoch)?;
@@ -299,6 +269,7 @@ impl Viewing {
                 () = stop_requested(&mut stopping) => {
                     return Err(Closed::Refused(close_code::AWAY, "the server is stopping".to_owned()));
                 }
+                () = access.ended() => return Err(Closed::refused("your token was revoked")),
             }
         }
     }
@@ -311,7 +282,9 @@ impl Viewing {
         match message {
             ViewerMessage::Hello { .. } => Err(Closed::refused("hello was sent already")),
             ViewerMessage::Cancel => {
-                self.viewed.session.cancel();
+                if self.rights.may_cancel() {
+                    self.viewed.session.cancel();
+                }
                 Ok(())
             }
             ViewerMessage::File(file) => {
@@ -348,7 +321,7 @@ impl Viewing {
                 self.waiting.push_back(Command::ForViewer {
                     viewer: self.viewer,
                     number,
-                    command,
+                    command: Box::new(self.rights.permitted(*command)),
                 });
                 self.forward_commands()
             }
@@ -439,7 +412,7 @@ impl Viewing {
     /// Sends the next frame or file, if there is any.
     async fn send_next(&mut self, socket: &mut WebSocket) -> Result<Sent, Closed> {
         self.viewed.news.borrow_and_update();
-        let newest = self.viewed.session.snapshot();
+        let newest = self.rights.with_refusal(self.viewed.session.snapshot());
         let frame = self.sender.next_frame(&newest)?;
         let Some(frame) = frame else {
             while let Some(file) = self.viewed.viewers.take_file(self.viewer) {

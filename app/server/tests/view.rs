@@ -3,128 +3,28 @@
 
 mod support;
 
-use std::fmt::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgrove_forest::{ForestFileLimits, read_forest};
-use callgrove_model::{
-    ExecIdx, ExecRef, Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx,
-};
+use callgrove_model::{ExecIdx, ExecRef, Label, LaneIdx, TreeIdx};
 use callgrove_query::TreeOf;
 use callgrove_server::client::{Client, ClientOptions, RemoteSession, ServedSession};
-use callgrove_server::view::{self, ViewedSession, WatchedRun};
+use callgrove_server::view::WatchedRun;
 use callgrove_server::{RunningServer, ServerConfig};
 use callgrove_session::{
-    Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
-    Presence, Selection, SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake,
+    Command, MapMethod, Presence, Selection, SessionHandle, Snapshot, ViewerId, Wake,
 };
 use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
-use callgrove_wire::{
-    SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, welcome_frame,
-};
+use callgrove_wire::{SessionLink, ViewerFile, ViewerMessage, WIRE_VERSION, welcome_frame};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use support::pages::{NUM_TREES, Page, Socket, TIMEOUT, dial, reason, serve, serve_with};
 use support::{Certificate, SECRET, config, token};
-use tokio::sync::watch;
-use tungstenite::client::IntoClientRequest as _;
+use tungstenite::Message;
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
-use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Message, WebSocket, connect};
-
-/// Timeout of all waits.
-const TIMEOUT: Duration = Duration::from_secs(30);
-const NUM_TREES: u32 = 60;
-
-/// A host with a run of made-up trees, one of which is slow.
-struct Trees;
-
-impl JournalWriter for Trees {
-    fn append(&mut self, _: &str) -> Result<(), HostError> {
-        Ok(())
-    }
-}
-
-impl Host for Trees {
-    fn load_trace(&mut self, _: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        let mut text =
-            String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
-        for number in 0..NUM_TREES {
-            let slow = if number == 31 { 900 } else { 40 + number % 3 };
-            writeln!(
-                text,
-                "{{\"entry\":{number},\"parent\":[-1,0,1],\"names\":[\"step\",\"solve\",\"send\"],\"w\":[{},{slow},5]}}",
-                slow + 10
-            )
-            .unwrap();
-        }
-        let limits = ForestFileLimits::default();
-        let read = read_forest(text.as_bytes(), text.len() as u64, limits, progress);
-        Ok(Trace::clone(read.unwrap().forest.trace()))
-    }
-
-    fn open_journal(&mut self, _: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
-        Ok(OpenJournal {
-            lines: Vec::new(),
-            place: "a test".to_owned(),
-            writer: Box::new(Self),
-        })
-    }
-
-    fn now(&self) -> TimeNs {
-        TimeNs(1)
-    }
-
-    fn user(&self) -> Option<String> {
-        None
-    }
-
-    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
-        panic!("{path} is on this machine")
-    }
-
-    fn write_file(&mut self, path: &str, _: &[u8]) -> Result<(), HostError> {
-        panic!("{path} is on this machine")
-    }
-}
-
-fn serve(config: ServerConfig) -> RunningServer {
-    serve_with(config, None)
-}
-
-fn serve_with(config: ServerConfig, watched: Option<WatchedRun>) -> RunningServer {
-    let viewers = Viewers::default();
-    let host = ViewerHost::new(Trees, viewers.clone(), "run".to_owned());
-    let (sender, commands) = sync_channel(64);
-    let cell = SnapshotCell::default();
-    let (news_sender, news) = watch::channel(());
-    let session = SessionHandle::new(sender, cell.clone());
-    let wake = Arc::new(move || {
-        news_sender.send_replace(());
-    });
-    let thread = std::thread::Builder::new().name("session".to_owned());
-    let run = move || {
-        let settings = LearnSettings::with_seed(1);
-        Engine::new(Box::new(host), settings, cell, wake).run(&commands);
-    };
-    thread.spawn(run).unwrap();
-    let open = Command::OpenTrace {
-        source: "run".to_owned(),
-        function: Some("step".to_owned()),
-    };
-    session.send(open).unwrap();
-    let viewed = ViewedSession {
-        session,
-        news,
-        viewers,
-        epoch: 1,
-        watched,
-    };
-    RunningServer::start(config, || view::router(viewed)).unwrap()
-}
 
 /// A run that accepts every connection and finds nothing for every query.
 fn silent_run() -> WatchedRun {
@@ -158,79 +58,6 @@ fn silent_run() -> WatchedRun {
     WatchedRun {
         address: "the job".to_owned(),
         dial: Arc::new(dial),
-    }
-}
-
-type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
-
-fn dial(server: &RunningServer, headers: &[(&'static str, &str)]) -> tungstenite::Result<Socket> {
-    let address = format!("ws://{}/view", server.local_addr());
-    let mut request = address.into_client_request()?;
-    for (name, value) in headers {
-        request.headers_mut().insert(*name, value.parse().unwrap());
-    }
-    let (socket, _) = connect(request)?;
-    let MaybeTlsStream::Plain(stream) = socket.get_ref() else {
-        panic!("unexpected TLS");
-    };
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    Ok(socket)
-}
-
-/// A page.
-struct Page {
-    socket: Socket,
-    handle: SessionHandle,
-    link: SessionLink,
-}
-
-impl Page {
-    fn open(server: &RunningServer, key: u64) -> Self {
-        Self::named(server, key, None)
-    }
-
-    fn named(server: &RunningServer, key: u64, name: Option<&str>) -> Self {
-        let (handle, mut link) = SessionLink::new(key, name.map(str::to_owned));
-        let mut socket = dial(server, &[]).unwrap();
-        socket
-            .send(Message::Binary(link.connected().unwrap().into()))
-            .unwrap();
-        Self {
-            socket,
-            handle,
-            link,
-        }
-    }
-
-    /// Sends all waiting messages, and receives until a snapshot fulfils the condition.
-    fn until(&mut self, is_there: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
-        let start = Instant::now();
-        loop {
-            while let Some(message) = self.link.next_message(|_| None).unwrap() {
-                self.socket.send(Message::Binary(message.into())).unwrap();
-            }
-            let seen = self.handle.snapshot();
-            if is_there(&seen) {
-                return seen;
-            }
-            assert!(start.elapsed() < TIMEOUT, "{:?}", seen.notices);
-            if let Message::Binary(frame) = self.socket.read().unwrap() {
-                self.link.take(&frame).unwrap();
-            }
-        }
-    }
-}
-
-/// Returns the reason with which the server closes the connection.
-fn reason(socket: &mut Socket) -> String {
-    loop {
-        match socket.read() {
-            Ok(Message::Close(frame)) => {
-                return frame.map_or_else(String::new, |it| it.reason.to_string());
-            }
-            Ok(_) => {}
-            Err(error) => return error.to_string(),
-        }
     }
 }
 

@@ -1,15 +1,20 @@
 //! `callgrove cluster`: the servers of a job in the background.
 
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use callgrove_local::{BackgroundProcess, create_private_folder};
-use callgrove_server::{AddressFile, ServerAnnouncement};
+use callgrove_server::{AddressFile, Role, ServerAnnouncement};
+use tracing::Level;
 
+use super::token;
+use crate::announcement::{TOKENS_NAME, invitation};
 use crate::exit::Exit;
+use crate::log_lines::write_line;
 use crate::output::{Problems, print};
 use crate::stop::StopSignal;
 use callgrove_args::{ClusterCommand, ClusterUpArgs};
@@ -30,6 +35,7 @@ pub(crate) fn run(command: &ClusterCommand) -> Result<Exit> {
     match command {
         ClusterCommand::Up(args) => up(args),
         ClusterCommand::Down { job } => down(job),
+        ClusterCommand::Invite { job, name, role } => invite(job, name, role.role),
     }
 }
 
@@ -77,6 +83,48 @@ fn down(job: &Path) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Makes a token for both servers, and an address file with it for each that has announced itself.
+fn invite(job: &Path, name: &str, role: Role) -> Result<Exit> {
+    let mut announced = Vec::new();
+    for server in servers(job) {
+        let file = server.announcement()?;
+        match file.read(None) {
+            Ok(announcement) => announced.push((file, announcement)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let job = job.display();
+    ensure!(
+        !announced.is_empty(),
+        "no server has announced itself in {job}: run `callgrove cluster up {job}` first"
+    );
+    let list = announced[0].0.path().with_file_name(TOKENS_NAME);
+    let token = token::add(&list, name, role)?;
+    let mut invitations = Vec::new();
+    for (file, announcement) in announced {
+        let invitation = invitation(&file, name)?;
+        invitation.write(&ServerAnnouncement {
+            token: token.secret().to_owned(),
+            ..announcement
+        })?;
+        invitations.push(invitation);
+    }
+    print(|out| {
+        for invitation in &invitations {
+            writeln!(out, "{}", invitation.path().display())?;
+        }
+        Ok(())
+    })?;
+    let list = list.display();
+    let hint = format!(
+        "{name} can use these files in place of URLs, with the role {role}; servers that start again update them. To end \
+         that: callgrove token revoke {list} {name}"
+    );
+    write_line(Level::INFO, &hint);
+    Ok(Exit::Success)
+}
+
 /// Returns the database and the parameter server of a job.
 fn servers(job: &Path) -> [JobServer; 2] {
     ["provdb", "pserver"].map(|name| JobServer {
@@ -91,14 +139,17 @@ impl JobServer {
         self.folder.join(format!("{}.address", self.name))
     }
 
+    fn announcement(&self) -> Result<AddressFile> {
+        AddressFile::to_write(&self.address_file()).map_err(|fault| anyhow!(fault))
+    }
+
     fn log(&self) -> PathBuf {
         self.folder.join(format!("{}.log", self.name))
     }
 
     /// Starts the server, unless it runs. Returns its URL once it is announced.
     fn start(&self, args: &[&str], stop: &StopSignal) -> Result<String> {
-        let path = self.address_file();
-        let file = AddressFile::to_write(&path).map_err(|fault| anyhow!(fault))?;
+        let file = self.announcement()?;
         if self.process.is_running()? {
             return Ok(file.read(None)?.url.to_string());
         }
@@ -113,7 +164,7 @@ impl JobServer {
             .args(["--log-format", "full"])
             .args(args)
             .arg("--announce")
-            .arg(&path)
+            .arg(file.path())
             .stdout(Stdio::null())
             .stderr(messages);
         self.process.start(command).with_context(cannot_start)?;

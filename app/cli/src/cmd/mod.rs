@@ -22,5 +22,6 @@ pub(crate) mod query;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod streams;
+pub(crate) mod token;
 pub(crate) mod trends;
 mod upkeep;

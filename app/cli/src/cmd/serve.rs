@@ -105,7 +105,7 @@ fn config(args: &PageArgs) -> Result<ServerConfig> {
         Some(token) => Some(token),
         None => Some(Token::random()?),
     };
-    let mut config = server_config_with(listen, &args.serve, token);
+    let mut config = server_config_with(listen, &args.serve, token)?;
     if config.tls.is_none() && !config.allows_plain_http {
         config.tls = Some(TlsCertificate::Generated);
         warn(

@@ -7,6 +7,7 @@
 )]
 
 pub mod disturbed;
+pub mod pages;
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

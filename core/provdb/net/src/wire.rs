@@ -339,7 +339,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
         Some(Kind::Interrupted(_)) => ProvDbError::Interrupted,
         Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
         None => match status.code() {
-            Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {
+            Code::Unauthenticated => ProvDbError::Database {
                 cause: format!("{}: use the server's token", status.message()),
                 place,
             },

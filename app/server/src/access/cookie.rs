@@ -9,16 +9,16 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use callgrove_model::{percent_decoded, percent_encoded};
 
-use crate::token::Token;
+use super::token::Token;
 
 /// Name of the address parameter.
-pub(crate) const PARAMETER: &str = "token";
+const PARAMETER: &str = "token";
 /// Number of digits of the proof in a cookie's name. Browsers distinguish cookies of servers on one host by name only,
 /// not by port.
 const NAME_DIGITS: usize = 12;
 
 /// Returns the decoded token in the address of a request.
-pub(crate) fn token_in_address(uri: &Uri) -> Option<String> {
+pub(super) fn token_in_address(uri: &Uri) -> Option<String> {
     let query = uri.query()?;
     let mut parameters = query.split('&').filter_map(|it| it.split_once('='));
     let (_, value) = parameters.find(|(name, _)| *name == PARAMETER)?;
@@ -33,10 +33,10 @@ pub fn address_with_token(base: &str, token: &Token) -> String {
     format!("{}/?{PARAMETER}={secret}", base.trim_end_matches('/'))
 }
 
-/// Sets the cookie, and sends the browser to the same address without the token. A page with a refresh is used, since
+/// Sets the cookie with the proof of a token, and sends the browser to the same address without the token. A page with a refresh is used, since
 /// after a link from another site browsers would not send the cookie along with a redirect.
-pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
-    let (name, value) = cookie_of(token);
+pub(super) fn exchange(proof: &str, uri: &Uri, is_tls: bool) -> Response {
+    let (name, value) = cookie_of(proof);
     let secure = if is_tls { "; Secure" } else { "" };
     let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}");
     let target = without_token(uri);
@@ -60,21 +60,20 @@ pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
     }
 }
 
-/// Returns whether the browser has the cookie of the token.
-pub(crate) fn has_cookie(headers: &HeaderMap, token: &Token) -> bool {
-    let (name, value) = cookie_of(token);
+/// Returns whether the browser has the cookie with a proof.
+pub(super) fn has_cookie(headers: &HeaderMap, proof: &str) -> bool {
+    let (name, value) = cookie_of(proof);
     let cookies = headers.get_all(COOKIE).iter();
     cookies
         .filter_map(|cookies| cookies.to_str().ok())
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
-        .any(|(known, sent)| known == name && Token::proves(sent, &value))
+        .any(|(known, sent)| known == name && Token::proves(sent, value))
 }
 
-fn cookie_of(token: &Token) -> (String, String) {
-    let proof = token.proof();
+fn cookie_of(proof: &str) -> (String, &str) {
     let (name, value) = proof.split_at(NAME_DIGITS);
-    (format!("callgrove-{name}"), value.to_owned())
+    (format!("callgrove-{name}"), value)
 }
 
 /// Returns path and query without the token, escaped for HTML.
@@ -140,15 +139,15 @@ mod tests {
     fn the_cookie_is_accepted_for_its_token_only() {
         let (own, other) = (token("0123456789abcdef"), token("fedcba9876543210"));
         let uri: Uri = "/?token=0123456789abcdef".parse().unwrap();
-        let given = exchange(&own, &uri, true);
+        let given = exchange(&own.proof(), &uri, true);
         let cookie = given.headers()[SET_COOKIE].to_str().unwrap().to_owned();
         assert!(!cookie.contains(own.secret()), "{cookie}");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
         let (pair, _) = cookie.split_once(';').unwrap();
-        assert!(has_cookie(&sent(&format!("theme=dark; {pair}")), &own));
-        assert!(!has_cookie(&sent(pair), &other));
-        assert!(!has_cookie(&sent(&pair[..pair.len() - 1]), &own));
-        assert!(!has_cookie(&HeaderMap::new(), &own));
+        assert!(has_cookie(&sent(&format!("theme=dark; {pair}")), &own.proof()));
+        assert!(!has_cookie(&sent(pair), &other.proof()));
+        assert!(!has_cookie(&sent(&pair[..pair.len() - 1]), &own.proof()));
+        assert!(!has_cookie(&HeaderMap::new(), &own.proof()));
     }
 
     #[test]
