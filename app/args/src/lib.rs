@@ -64,6 +64,9 @@ pub struct Cli {
     /// precedence
     #[arg(long, global = true, value_name = "FILE.toml")]
     pub config: Option<PathBuf>,
+    /// File of the background process, to which its exit code is written
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub process_file: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]

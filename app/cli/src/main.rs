@@ -24,6 +24,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use tracing::Level;
 
+use callgrove_local::BackgroundProcess;
+
 use callgrove_args::{Cli, CliCommand, ConfigFile, LogFormat};
 use exit::Exit;
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let Cli {
         command,
         log_format,
+        process_file,
         ..
     } = Cli::parse_from(arguments);
     log_lines::start(log_format);
@@ -79,15 +82,22 @@ fn main() -> ExitCode {
         CliCommand::ReadThrough { stream } => done(guard::read_through(&stream)),
         CliCommand::PublishStream { arguments } => done(guard::publish(&arguments)),
     };
-    match result {
-        Ok(exit) => exit.into(),
+    let exit = match result {
+        Ok(exit) => exit,
         // A reader such as `head` may close the pipe early.
-        Err(error) if output::is_broken_pipe(&error) => Exit::Success.into(),
+        Err(error) if output::is_broken_pipe(&error) => Exit::Success,
         Err(error) => {
             log_lines::write_line(Level::ERROR, &output::with_remedy(&format!("{error:#}")));
-            Exit::Failure.into()
+            Exit::Failure
         }
+    };
+    if let Some(file) = process_file
+        && let Err(error) = BackgroundProcess::new(&file).note_exit(exit.code())
+    {
+        let text = format!("{error}: cannot write the exit code to {}", file.display());
+        log_lines::write_line(Level::ERROR, &text);
     }
+    exit.into()
 }
 
 /// Returns the arguments of this process, with the settings of the configuration file that they name.

@@ -24,7 +24,7 @@ use std::thread;
 
 use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 
-pub use background_process::BackgroundProcess;
+pub use background_process::{BackgroundProcess, ProcessEnd};
 pub use host_name::host_name;
 pub use private_folder::create_private_folder;
 pub use resident_memory::resident_bytes;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use callgrove_local::{BackgroundProcess, create_private_folder};
+use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder};
 use callgrove_server::{AddressFile, Role, ServerAnnouncement};
 use tracing::Level;
 
@@ -28,6 +28,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 struct JobServer {
     name: &'static str,
     folder: PathBuf,
+    process_file: PathBuf,
     process: BackgroundProcess,
 }
 
@@ -72,15 +73,16 @@ fn up(args: &ClusterUpArgs) -> Result<Exit> {
 fn down(job: &Path) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let [database, server] = servers(job);
+    let mut exit = Exit::Success;
     // The parameter server stores its statistics last.
     for server in [server, database] {
-        if server.process.is_running()? {
+        let was_running = server.process.is_running()?;
+        if was_running {
             server.end(&stop)?;
-        } else {
-            print(|out| writeln!(out, "{} does not run", server.name))?;
         }
+        exit = exit.and(server.report_end(was_running)?);
     }
-    Ok(Exit::Success)
+    Ok(exit)
 }
 
 /// Makes a token for both servers, and an address file with it for each that has announced itself.
@@ -127,10 +129,14 @@ fn invite(job: &Path, name: &str, role: Role) -> Result<Exit> {
 
 /// Returns the database and the parameter server of a job.
 fn servers(job: &Path) -> [JobServer; 2] {
-    ["provdb", "pserver"].map(|name| JobServer {
-        name,
-        folder: job.to_owned(),
-        process: BackgroundProcess::new(&job.join(format!("{name}.process"))),
+    ["provdb", "pserver"].map(|name| {
+        let process_file = job.join(format!("{name}.process"));
+        JobServer {
+            name,
+            folder: job.to_owned(),
+            process: BackgroundProcess::new(&process_file),
+            process_file,
+        }
     })
 }
 
@@ -161,7 +167,8 @@ impl JobServer {
         let program = std::env::current_exe().with_context(cannot_start)?;
         let mut command = Command::new(program);
         command
-            .args(["--log-format", "full"])
+            .args(["--log-format", "full", "--process-file"])
+            .arg(&self.process_file)
             .args(args)
             .arg("--announce")
             .arg(file.path())
@@ -217,7 +224,44 @@ impl JobServer {
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
-        print(|out| writeln!(out, "{} has ended", self.name))
+        Ok(())
+    }
+
+    /// Prints how the server, which runs no more, ended, and returns it.
+    fn report_end(&self, was_running: bool) -> Result<Exit> {
+        let end = self.process.end()?;
+        let state = if was_running {
+            "has ended"
+        } else {
+            "does not run"
+        };
+        let state = format!("{} {state}", self.name);
+        let partial = Exit::Partial.code();
+        let (how, exit) = match end {
+            ProcessEnd::NeverRan => (String::new(), Exit::Success),
+            ProcessEnd::Code(0) if was_running => {
+                (": everything is stored".to_owned(), Exit::Success)
+            }
+            ProcessEnd::Code(0) => (String::new(), Exit::Success),
+            ProcessEnd::Code(code) => {
+                let exit = if code == partial {
+                    Exit::Partial
+                } else {
+                    Exit::Failure
+                };
+                let how = format!(": exit code {code}, {}", self.last_message());
+                (how, exit)
+            }
+            ProcessEnd::Unknown => {
+                let last = self.last_message();
+                (
+                    format!(": it was killed or crashed after: {last}"),
+                    Exit::Failure,
+                )
+            }
+        };
+        print(|out| writeln!(out, "{state}{how}"))?;
+        Ok(exit)
     }
 
     /// Returns the last message of the server.
