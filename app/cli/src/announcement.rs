@@ -15,6 +15,7 @@ use tracing::Level;
 use crate::connect::{server_config, server_config_with};
 use crate::log_lines::write_line;
 use crate::output::warn;
+use crate::own_certificate;
 use callgrove_args::ServeArgs;
 
 /// Name of the list of tokens in a folder with address files.
@@ -24,6 +25,8 @@ pub(crate) const TOKENS_NAME: &str = "tokens";
 pub(crate) struct ServerPlan {
     config: ServerConfig,
     announced_in: Option<AddressFile>,
+    /// True if clients need the fingerprint of the certificate.
+    has_own_certificate: bool,
 }
 
 impl ServerPlan {
@@ -39,9 +42,12 @@ impl ServerPlan {
         announce: Option<&Path>,
     ) -> Result<Self> {
         let Some(path) = announce else {
+            let mut config = server_config(listen.unwrap_or(default), serve)?;
+            let has_own_certificate = own_certificate::provide(&mut config)?;
             return Ok(Self {
-                config: server_config(listen.unwrap_or(default), serve)?,
+                config,
                 announced_in: None,
+                has_own_certificate,
             });
         };
         let file = AddressFile::to_write(path).map_err(|fault| anyhow!(fault))?;
@@ -61,6 +67,7 @@ impl ServerPlan {
         Ok(Self {
             config,
             announced_in: Some(file),
+            has_own_certificate: false,
         })
     }
 
@@ -86,6 +93,13 @@ impl ServerPlan {
     ) -> Result<RunningServer> {
         let token = self.config.token.clone();
         let server = start(self.config)?;
+        if self.has_own_certificate {
+            let text = format!(
+                "clients recognize the server by its certificate: {}",
+                pinned_url(&server)
+            );
+            write_line(Level::INFO, &text);
+        }
         if let Some(file) = &self.announced_in {
             let parts = server.fingerprint().zip(token);
             let (fingerprint, token) = parts.context("an announced server has no certificate")?;
@@ -155,6 +169,16 @@ fn update(invitation: &AddressFile, announcement: &ServerAnnouncement) {
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
+}
+
+/// Returns the URL by which clients on other machines reach a server and recognize its certificate.
+pub(crate) fn pinned_url(server: &RunningServer) -> String {
+    let fingerprint = server.fingerprint().map(|it| format!("#{it}"));
+    format!(
+        "https://{}{}",
+        address_of(server.local_addr()),
+        fingerprint.unwrap_or_default()
+    )
 }
 
 /// Returns host and port by which other machines reach an address of this machine.

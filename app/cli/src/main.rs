@@ -10,6 +10,7 @@ mod guard;
 mod host;
 mod log_lines;
 mod output;
+mod own_certificate;
 mod pages;
 mod platform;
 mod report_origin;

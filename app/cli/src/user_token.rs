@@ -41,7 +41,7 @@ pub(crate) fn find_or_create() -> Result<Token> {
         )
     })?;
     if !path.exists() {
-        create(&path)
+        create(&path, || Ok(Token::random()?.secret().to_owned()))
             .with_context(|| format!("cannot store a token in {}; {REMEDY}", path.display()))?;
     }
     Ok(Token::from_file(&path)?)
@@ -51,13 +51,16 @@ fn path() -> Option<PathBuf> {
     Some(config_folder()?.join("token"))
 }
 
-/// Creates a token in a file that no other user can read. If two processes do so at the same time, both use the first
+/// Creates a secret in a file that no other user can read. If two processes do so at the same time, both use the first
 /// one.
-fn create(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// The secret cannot be made or written.
+pub(crate) fn create(path: &Path, make: impl FnOnce() -> Result<String>) -> Result<()> {
     let folder = path.parent().context("the path has no folder")?;
     create_private_folder(folder).with_context(|| format!("cannot use {}", folder.display()))?;
-    let draft = folder.join(format!(".token-{}", std::process::id()));
-    let written = write_private(&draft, Token::random()?.secret());
+    let draft = folder.join(format!(".secret-{}", std::process::id()));
+    let written = write_private(&draft, &make()?);
     let linked = written.and_then(|()| fs::hard_link(&draft, path));
     fs::remove_file(&draft).ok();
     match linked {
@@ -82,9 +85,10 @@ mod tests {
     fn concurrent_creations_give_the_same_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove/token");
-        create(&path).unwrap();
+        let make = || Ok(Token::random()?.secret().to_owned());
+        create(&path, make).unwrap();
         let first = Token::from_file(&path).unwrap();
-        create(&path).unwrap();
+        create(&path, make).unwrap();
         assert_eq!(Token::from_file(&path).unwrap().secret(), first.secret());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
@@ -95,7 +99,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("callgrove/token");
-        create(&path).unwrap();
+        create(&path, || Ok("a-secret-of-the-test".to_owned())).unwrap();
         for (path_of, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
             let permissions = fs::metadata(path_of).unwrap().permissions();
             assert_eq!(permissions.mode() & 0o777, mode, "{}", path_of.display());

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgrove_net::{AddressFile, AnnouncedServer, Credential, certificates};
+use callgrove_net::{Credential, PinnedServer, certificates};
 use callgrove_provdb::Collection;
 use callgrove_pserver::packet::Packet;
 use callgrove_watch::DocumentsRequest;
@@ -104,7 +104,8 @@ struct Posted {
 }
 
 impl Client {
-    /// A client of the server at `url`, such as `http://127.0.0.1:7880`, or of an address file. Nothing is sent yet.
+    /// A client of the server at `url`, such as `http://127.0.0.1:7880` or `https://head:7880#sha256:…`, or
+    /// of an address file. Nothing is sent yet.
     ///
     /// # Errors
     /// If `url` is not the URL of a server, or the certificate file cannot be used.
@@ -115,11 +116,14 @@ impl Client {
             .max_idle_age(MAX_IDLE_AGE)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(REQUEST_TIMEOUT));
-        if let Some(file) = AddressFile::named(url) {
-            let credential = options.credential.as_ref();
-            let trusted = credential.and_then(Credential::server_user);
-            let target = RemoteTarget::Announced {
-                server: AnnouncedServer::new(file, trusted),
+        let pinned = PinnedServer::named(url, options.credential.as_ref());
+        let pinned = pinned.map_err(|cause| ClientError::Url {
+            cause,
+            url: url.to_owned(),
+        })?;
+        if let Some(server) = pinned {
+            let target = RemoteTarget::Pinned {
+                server,
                 config: Box::new(config.build()),
                 last: Mutex::default(),
             };

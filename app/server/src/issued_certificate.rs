@@ -8,11 +8,16 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use callgrove_local::host_name;
-use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
+
+use crate::error::ServerError;
 
 /// The subject of certificates that this program makes.
 const COMMON_NAME: &str = "Callgrove server";
@@ -61,19 +66,34 @@ pub(crate) fn issued_by(
 /// # Errors
 /// A message, if no key can be made.
 pub(crate) fn self_signed(listen: IpAddr) -> Result<IssuedCertificate, String> {
-    let failed = |error: rcgen::Error| error.to_string();
+    let (certificate, key) = sign_itself(listen).map_err(|error| error.to_string())?;
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    Ok((certificate.der().clone(), key.into()))
+}
+
+/// Returns a certificate that is signed by its own key, and the key, in PEM form: the content of a file that can be both
+/// files of [`TlsFiles`](crate::TlsFiles).
+///
+/// # Errors
+/// [`ServerError::TlsGenerated`], if no key can be made.
+pub fn new_certificate_pem(listen: IpAddr) -> Result<String, ServerError> {
+    let (certificate, key) = sign_itself(listen).map_err(|error| ServerError::TlsGenerated {
+        cause: error.to_string(),
+    })?;
+    Ok(certificate.pem() + &key.serialize_pem())
+}
+
+fn sign_itself(listen: IpAddr) -> Result<(Certificate, KeyPair), rcgen::Error> {
     let mut names = names_of_machine(listen);
     tidy(&mut names);
-    let mut params = CertificateParams::new(names).map_err(failed)?;
+    let mut params = CertificateParams::new(names)?;
     params
         .distinguished_name
         .push(DnType::CommonName, COMMON_NAME);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate().map_err(failed)?;
-    let certificate = params.self_signed(&key).map_err(failed)?;
-    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-    Ok((certificate.der().clone(), key.into()))
+    let key = KeyPair::generate()?;
+    Ok((params.self_signed(&key)?, key))
 }
 
 fn names(authority: &X509Certificate<'_>, listen: IpAddr) -> Vec<String> {

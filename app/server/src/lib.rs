@@ -28,6 +28,7 @@ pub use axum::Router;
 pub use callgrove_net::{AddressFile, Credential, ServerAnnouncement};
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;
+pub use issued_certificate::new_certificate_pem;
 pub use late_routes::LateRoutes;
 pub use server::{RunningServer, Server};
 pub use tls::{TlsCertificate, TlsFiles};

@@ -6,8 +6,8 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
-use crate::announced_server::AnnouncedServer;
 use crate::credential::Credential;
+use crate::pinned_server::PinnedServer;
 
 /// An interceptor that adds the token to each request.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ enum Source {
         /// `None` while there is no token.
         header: Option<MetadataValue<Ascii>>,
     },
-    AddressFile(AnnouncedServer),
+    Pinned(PinnedServer),
 }
 
 impl Bearer {
@@ -42,9 +42,9 @@ impl Bearer {
         Ok(bearer)
     }
 
-    /// Returns the interceptor for the server of an address file.
-    pub(crate) fn announced(server: AnnouncedServer) -> Self {
-        Self(Source::AddressFile(server))
+    /// Returns the interceptor for a server that is known by its certificate.
+    pub(crate) fn pinned(server: PinnedServer) -> Self {
+        Self(Source::Pinned(server))
     }
 
     /// Returns the header of a request; `None` as long as there is no token.
@@ -61,9 +61,9 @@ impl Bearer {
                 }
                 Ok(header.clone())
             }
-            Source::AddressFile(server) => {
+            Source::Pinned(server) => {
                 let token = server.token().map_err(|error| error.to_string())?;
-                as_header(&token).map(Some)
+                token.as_deref().map(as_header).transpose()
             }
         }
     }
@@ -81,7 +81,7 @@ impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         let header = self.header().map_err(|cause| match &self.0 {
             // Its server has not started yet.
-            Source::AddressFile(_) => Status::unavailable(cause),
+            Source::Pinned(_) => Status::unavailable(cause),
             _ => Status::unauthenticated(cause),
         })?;
         if let Some(header) = header {

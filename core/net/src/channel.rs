@@ -13,16 +13,16 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tower::service_fn;
 
-use crate::address_file::AddressFile;
-use crate::announced_server::AnnouncedServer;
 use crate::bearer::Bearer;
 use crate::credential::{Credential, is_encrypted};
 use crate::listener_owner::ListenerOwner;
+use crate::pinned_server::PinnedServer;
 
 /// Time between keep-alive pings.
 const PING: Duration = Duration::from_secs(10);
-/// The URL in requests to a server whose address file need not exist yet. The connection is encrypted below it.
-const ANNOUNCED: &str = "http://announced.invalid";
+/// The URL in requests to a server that is known by its certificate, and whose address file need not exist yet. The
+/// connection is encrypted below it.
+const PINNED: &str = "http://pinned.invalid";
 
 /// The channel of a client, which adds the token to each request.
 pub type GrpcChannel = InterceptedService<Channel, Bearer>;
@@ -30,7 +30,8 @@ pub type GrpcChannel = InterceptedService<Channel, Bearer>;
 /// The address of a server, and what a client needs to connect to it.
 #[derive(Clone, Copy, Debug)]
 pub struct GrpcTarget<'a> {
-    /// `host:port`, `http://host:port`, `https://host:port` or the path of an address file.
+    /// `host:port`, `http://host:port`, `https://host:port`, the same with `#` and the fingerprint of the certificate, or
+    /// the path of an address file.
     pub address: &'a str,
     /// The token to send, if any. To the server of an address file, the token of the file is sent.
     pub credential: Option<&'a Credential>,
@@ -49,17 +50,14 @@ impl GrpcTarget<'_> {
     /// # Errors
     /// As text, if the address, the certificate or the token is invalid, or the thread cannot be started.
     pub fn channel(&self, thread_name: &str) -> Result<(Runtime, GrpcChannel), String> {
-        let announced = AddressFile::named(self.address).map(|file| {
-            let trusted = self.credential.and_then(Credential::server_user);
-            AnnouncedServer::new(file, trusted)
-        });
-        let endpoint = match &announced {
-            Some(_) => self.with_timeouts(Endpoint::from_static(ANNOUNCED)),
+        let pinned = PinnedServer::named(self.address, self.credential)?;
+        let endpoint = match &pinned {
+            Some(_) => self.with_timeouts(Endpoint::from_static(PINNED)),
             None => self.endpoint()?,
         };
         let url = endpoint.uri().clone();
-        let bearer = match &announced {
-            Some(server) => Bearer::announced(server.clone()),
+        let bearer = match &pinned {
+            Some(server) => Bearer::pinned(server.clone()),
             None => Bearer::new(self.credential.cloned(), url.clone())?,
         };
         let runtime = Builder::new_multi_thread()
@@ -71,7 +69,7 @@ impl GrpcTarget<'_> {
         // Building the channel spawns a task, so it must happen inside the runtime.
         let in_runtime = runtime.enter();
         let timeout = self.connect_timeout;
-        let channel = match (announced, self.credential.cloned()) {
+        let channel = match (pinned, self.credential.cloned()) {
             (Some(server), _) => {
                 let connect = move |_| server.clone().connect(timeout);
                 endpoint.connect_with_connector_lazy(service_fn(connect))

@@ -12,7 +12,6 @@
 )]
 
 mod address_file;
-mod announced_server;
 mod bearer;
 mod channel;
 mod credential;
@@ -20,14 +19,15 @@ mod failure;
 mod fingerprint;
 mod listener_owner;
 mod pinned_agent;
+mod pinned_server;
 mod trust;
 
 pub use address_file::{AddressFile, ServerAnnouncement};
-pub use announced_server::AnnouncedServer;
 pub use bearer::Bearer;
 pub use channel::{GrpcChannel, GrpcTarget};
 pub use credential::Credential;
 pub use failure::{innermost_cause, is_connection_failure};
 pub use fingerprint::{Fingerprint, has_other_certificate, pinned_config};
 pub use pinned_agent::pinned_agent;
+pub use pinned_server::{PinnedAddress, PinnedServer};
 pub use trust::certificates;

@@ -15,13 +15,14 @@ use callgrove_pipeline::ServerAccess;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::view::ViewedSession;
-use callgrove_server::{RunningServer, ServerConfig, TlsCertificate, Token, address_with_token};
+use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::{Command as SessionCommand, UserCommand};
 use callgrove_watch::WatchCommand;
 
 use crate::connect::{credential_of_server, server_config, server_config_with};
 use crate::host::check_source;
 use crate::output::{print, warn};
+use crate::own_certificate;
 use crate::pages;
 use crate::platform::open_commands;
 use callgrove_args::PageArgs;
@@ -42,6 +43,11 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
         Some(token) => address_with_token(&with_name(base), token),
     };
     print(|out| writeln!(out, "{address}"))?;
+    if let Some(fingerprint) = server.fingerprint() {
+        warn(&format!(
+            "the fingerprint of its certificate is {fingerprint}"
+        ));
+    }
     if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
         warn(&format!(
             "from your own machine, reach it through a tunnel: {tunnel}"
@@ -106,10 +112,9 @@ fn config(args: &PageArgs) -> Result<ServerConfig> {
         None => Some(Token::random()?),
     };
     let mut config = server_config_with(listen, &args.serve, token)?;
-    if config.tls.is_none() && !config.allows_plain_http {
-        config.tls = Some(TlsCertificate::Generated);
+    if own_certificate::provide(&mut config)? {
         warn(
-            "the certificate is a new one, so browsers warn of it; pass --tls-cert and --tls-key for one that they trust",
+            "browsers warn of the certificate until you accept it; pass --tls-cert and --tls-key for one that they trust",
         );
     }
     Ok(config)

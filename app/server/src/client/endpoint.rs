@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgrove_net::{AnnouncedServer, Credential, Fingerprint, ServerAnnouncement, pinned_agent};
+use callgrove_net::{Credential, Fingerprint, PinnedAddress, PinnedServer, pinned_agent};
 use ureq::Agent;
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -53,12 +53,12 @@ pub(super) enum RemoteTarget {
         credential: Option<Credential>,
         trust: Trust,
     },
-    /// A server with an address file.
-    Announced {
-        server: AnnouncedServer,
+    /// A server that is known by its certificate.
+    Pinned {
+        server: PinnedServer,
         config: Box<Config>,
-        /// The last announcement, with the agent for its certificate.
-        last: Mutex<Option<(ServerAnnouncement, Agent)>>,
+        /// The last address, with the agent for its certificate.
+        last: Mutex<Option<(PinnedAddress, Agent)>>,
     },
 }
 
@@ -86,28 +86,24 @@ impl RemoteTarget {
                     trust: trust.clone(),
                 })
             }
-            Self::Announced {
+            Self::Pinned {
                 server,
                 config,
                 last,
             } => {
-                let announcement = server.read().map_err(|error| unread(&error, named))?;
+                let address = server.read().map_err(|error| unread(&error, named))?;
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 let agent = match &*last {
-                    Some((before, agent)) if *before == announcement => agent.clone(),
-                    _ => pinned_agent((**config).clone(), announcement.fingerprint)
+                    Some((before, agent)) if *before == address => agent.clone(),
+                    _ => pinned_agent((**config).clone(), address.fingerprint)
                         .map_err(|cause| ClientError::AddressFile { cause })?,
                 };
-                *last = Some((announcement.clone(), agent.clone()));
+                *last = Some((address.clone(), agent.clone()));
                 Ok(Endpoint {
                     agent,
-                    base: announcement
-                        .url
-                        .to_string()
-                        .trim_end_matches('/')
-                        .to_owned(),
-                    bearer: Some(format!("Bearer {}", announcement.token)),
-                    trust: Trust::Pinned(announcement.fingerprint),
+                    base: address.url.to_string().trim_end_matches('/').to_owned(),
+                    bearer: address.token.map(|token| format!("Bearer {token}")),
+                    trust: Trust::Pinned(address.fingerprint),
                 })
             }
         }

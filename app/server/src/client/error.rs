@@ -56,13 +56,13 @@ pub enum ClientError {
         /// The server.
         url: String,
     },
-    /// The certificate is another one than the server announced.
+    /// The certificate is another one than the named one.
     #[error(
-        "the server has another certificate than the one announced in {url}, so it gets neither token nor data: check that \
-         the server of this file runs"
+        "the server has another certificate than the one named by {url}, so it gets neither token nor data: check that the \
+         right server runs there"
     )]
     OtherCertificate {
-        /// The address file.
+        /// The address file, or the URL with the fingerprint.
         url: String,
     },
     /// The TLS handshake failed.
