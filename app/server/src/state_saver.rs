@@ -74,6 +74,8 @@ impl StateSaver {
         let tree_models = self.save_tree_models();
         let saved = tree_models.and(self.save(clock.now_ms(), true));
         health.end(saved.as_ref().err().map(ToString::to_string));
+        // A server that does not hear it waits a few seconds longer at its end.
+        self.store.leave().ok();
         saved
     }
 

@@ -154,6 +154,14 @@ pub trait Store: Send {
     /// # Errors
     /// Another instance has it; the error names it.
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError>;
+
+    /// Says that nothing more is written, so that a server of the store that is to end does not wait for it.
+    ///
+    /// # Errors
+    /// The server cannot be reached; it then waits a few seconds.
+    fn leave(&mut self) -> Result<(), ProvDbError> {
+        Ok(())
+    }
 }
 
 /// What becomes of a state.

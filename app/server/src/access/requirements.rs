@@ -39,6 +39,7 @@ pub const ROUTES: &[(&str, &str, Role)] = &[
     ("POST", "/callgrove.provdb.v1.ProvDb/ChangeStates", Write),
     ("POST", "/callgrove.provdb.v1.ProvDb/JoinRun", Write),
     ("POST", "/callgrove.provdb.v1.ProvDb/Claim", Write),
+    ("POST", "/callgrove.provdb.v1.ProvDb/Goodbye", Write),
     ("POST", "/callgrove.pserver.v1.Pserver/Health", Read),
     ("POST", "/callgrove.pserver.v1.Pserver/Register", Write),
     ("POST", "/callgrove.pserver.v1.Pserver/Functions", Write),

@@ -136,6 +136,8 @@ impl Instance {
             stored = writer.finish().map(|(status, mut store)| {
                 let judged = |()| self.judge_stored(&mut *store);
                 followed = std::mem::replace(&mut followed, Ok(())).and_then(judged);
+                // A server that does not hear it waits a few seconds longer at its end.
+                store.leave().ok();
                 status
             });
         }

@@ -65,6 +65,7 @@ impl Instance {
         instance.judge_stored(&mut *store)?;
         let watch = &mut |_: &Status| ControlFlow::Continue(());
         instance.reporter.leave(&mut instance.status, watch)?;
+        store.leave().ok();
         Ok(instance.status)
     }
 }

@@ -18,6 +18,7 @@
     clippy::cast_lossless
 )]
 
+mod last_writes;
 mod lease_client;
 mod lease_server;
 mod reader_pool;

@@ -49,6 +49,7 @@ pub struct RemoteStore {
     client: RemoteClient,
     background: Arc<Background>,
     claims: ClientClaims,
+    /// The token of this client, and the start of that of each claim.
     lease: String,
     mode: AccessMode,
     place: String,
@@ -184,7 +185,7 @@ impl RemoteStore {
 impl Store for RemoteStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         self.check_writable()?;
-        let messages = wire::put_requests(documents, self.claims.to_wire())?;
+        let messages = wire::put_requests(documents, self.claims.to_wire(), &self.lease)?;
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .put(tokio_stream::iter(messages.clone()))
@@ -229,7 +230,7 @@ impl Store for RemoteStore {
 
     fn change_states(&mut self, changes: &[StateChange<'_>]) -> Result<(), ProvDbError> {
         self.check_writable()?;
-        let messages = wire::state_requests(changes, self.claims.to_wire())?;
+        let messages = wire::state_requests(changes, self.claims.to_wire(), &self.lease)?;
         self.call(RETRY_TIMEOUT, async |mut client: RemoteClient| {
             client
                 .change_states(tokio_stream::iter(messages.clone()))
@@ -334,6 +335,15 @@ impl Store for RemoteStore {
                 _background: Arc::clone(&self.background),
             },
         ))
+    }
+
+    fn leave(&mut self) -> Result<(), ProvDbError> {
+        let request = proto::GoodbyeRequest {
+            writer: self.lease.clone(),
+        };
+        self.call(Duration::ZERO, async |mut client: RemoteClient| {
+            client.goodbye(request.clone()).await.map(|_| ())
+        })
     }
 }
 

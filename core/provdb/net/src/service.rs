@@ -1,12 +1,13 @@
 //! The server's side: any store as a gRPC service.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use callgrove_provdb::{Collection, ProvDbError, StateChange, Store, parse_run};
 use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::last_writes::LastWrites;
 use super::lease_server::{self, Leases};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
 use super::reply_stream::{Replies, ReplySender, replies, replies_holding, reply_stream};
@@ -34,16 +35,14 @@ pub struct ProvDbService {
 #[derive(Clone)]
 struct Writers {
     leases: Leases,
-    last_write: Arc<Mutex<Option<Instant>>>,
+    last_writes: Arc<Mutex<LastWrites>>,
 }
 
 impl Writers {
-    fn note_write(&self) {
-        let mut last_write = self
-            .last_write
+    fn last_writes(&self) -> MutexGuard<'_, LastWrites> {
+        self.last_writes
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last_write = Some(Instant::now());
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,14 +60,9 @@ impl ServedStore {
         self.monitor.clone()
     }
 
-    /// Returns true if no rank is claimed and nothing was written for `silence`.
+    /// Returns true if no rank is claimed, and each writer has left or has written nothing for `silence`.
     pub fn is_idle(&self, silence: Duration) -> bool {
-        let last_write = *self
-            .writers
-            .last_write
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.writers.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
+        self.writers.leases.is_empty() && self.writers.last_writes().are_older_than(silence)
     }
 
     /// Returns true if a panic has ended the store or a read.
@@ -106,7 +100,7 @@ impl ProvDbService {
         let readers = ServedReaders::new(policy, open_reader);
         let writers = Writers {
             leases: Leases::new(writer.clone()),
-            last_write: Arc::default(),
+            last_writes: Arc::default(),
         };
         let monitor = ServedMonitor::new(writer.clone());
         let served = ServedStore {
@@ -171,12 +165,14 @@ impl ProvDb for ProvDbService {
         self.monitor.count_request("put");
         let mut messages = request.into_inner();
         let (mut documents, mut claims, mut total_bytes) = (Vec::new(), Vec::new(), 0);
+        let mut writer = String::new();
         while let Some(mut message) = next_part(&mut messages).await? {
             grow(&mut total_bytes, prost::Message::encoded_len(&message))?;
             claims.append(&mut message.claims);
+            writer += &message.writer;
             documents.extend(wire::documents(message).map_err(wire::status)?);
         }
-        self.writers.note_write();
+        self.writers.last_writes().note(writer);
         let counts = served_monitor::counts(&documents);
         let put = move |store: &mut dyn Store| store.put(&documents);
         let stored = self.writers.leases.write(claims, put).await;
@@ -232,6 +228,7 @@ impl ProvDb for ProvDbService {
             return Err(Status::invalid_argument("no state was sent: name one"));
         };
         let claims = std::mem::take(&mut first.claims);
+        let writer = std::mem::take(&mut first.writer);
         let mut total_bytes = STATE_BYTES + first.name.len() + first.bytes.len();
         let mut states = vec![first];
         while let Some(message) = next_part(&mut messages).await? {
@@ -244,7 +241,7 @@ impl ProvDb for ProvDbService {
                 }
             }
         }
-        self.writers.note_write();
+        self.writers.last_writes().note(writer);
         let write = move |store: &mut dyn Store| {
             let changes = states.iter().map(|state| StateChange {
                 name: &state.name,
@@ -369,5 +366,16 @@ impl ProvDb for ProvDbService {
         let replies =
             lease_server::grant(self.writers.leases.clone(), request.into_inner()).await?;
         Ok(Response::new(Box::pin(replies)))
+    }
+
+    async fn goodbye(
+        &self,
+        request: Request<proto::GoodbyeRequest>,
+    ) -> Result<Response<proto::GoodbyeReply>, Status> {
+        self.monitor.count_request("goodbye");
+        self.writers
+            .last_writes()
+            .forget(&request.into_inner().writer);
+        Ok(Response::new(proto::GoodbyeReply {}))
     }
 }

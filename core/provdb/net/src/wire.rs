@@ -14,10 +14,12 @@ use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto};
 pub(super) fn put_requests(
     documents: &[Document],
     claims: Vec<proto::HeldClaim>,
+    writer: &str,
 ) -> Result<Vec<proto::PutRequest>, ProvDbError> {
     let first = proto::PutRequest {
         documents: Vec::new(),
         claims,
+        writer: writer.to_owned(),
     };
     let (mut filled_bytes, mut total_bytes) = (first.encoded_len(), 0);
     let mut requests = vec![first];
@@ -80,6 +82,7 @@ pub(super) const STATE_BYTES: usize = size_of::<proto::ChangeStatesRequest>();
 pub(super) fn state_requests(
     changes: &[StateChange<'_>],
     claims: Vec<proto::HeldClaim>,
+    writer: &str,
 ) -> Result<Vec<proto::ChangeStatesRequest>, ProvDbError> {
     let mut requests = Vec::new();
     let mut total_bytes = 0;
@@ -100,6 +103,7 @@ pub(super) fn state_requests(
     }
     if let Some(first) = requests.first_mut() {
         first.claims = claims;
+        writer.clone_into(&mut first.writer);
     }
     Ok(requests)
 }
