@@ -174,3 +174,53 @@ fn a_parameter_server_answers_while_it_waits_for_its_database() {
     pserver.terminate().unwrap();
     database.terminate().unwrap();
 }
+
+#[test]
+fn a_server_for_other_machines_has_one_certificate_that_clients_recognize() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own");
+    let state = folder.path().join("state");
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let of_user = |args: &[&str]| {
+        let mut command = command_of(&own, args);
+        command.env("XDG_STATE_HOME", &state);
+        command
+    };
+    let start = || {
+        let args = ["provdb", &provdb, "--listen", "0.0.0.0:0"];
+        let process = Process::start(&mut of_user(&args)).unwrap();
+        let url = process.url().unwrap();
+        (process, url)
+    };
+    let count = |url: &str| of_user(&["query", url, "--count"]).output().unwrap();
+    let (database, url) = start();
+    let (address, fingerprint) = url.split_once('#').unwrap();
+    let counted = count(&url);
+    let text = String::from_utf8_lossy(&counted.stderr).into_owned();
+    assert!(counted.status.success(), "{url}: {text}");
+    assert_eq!(mode(&state.join("callgrove/server.pem")), 0o600);
+    let other = format!("{address}#sha256:{}", "0".repeat(64));
+    for (wrong, fault) in [
+        (other.as_str(), "another certificate"),
+        (address, "--ca-file"),
+    ] {
+        let refused = count(wrong);
+        assert_eq!(refused.status.code(), Some(1));
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(text.contains(fault), "{wrong}: {text}");
+    }
+    database.terminate().unwrap();
+    let (database, again) = start();
+    assert!(again.ends_with(fingerprint), "{again}");
+    assert!(count(&again).status.success());
+    // Both protocols.
+    let args = ["pserver", "--provdb", &again, "--listen", "0.0.0.0:0"];
+    let server = Process::start(&mut of_user(&args)).unwrap();
+    let server_url = server.url().unwrap();
+    let listed = of_user(&["model", "list", "--server", &server_url]).output();
+    let listed = listed.unwrap();
+    let text = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(listed.status.success(), "{text}");
+    server.terminate().unwrap();
+    database.terminate().unwrap();
+}

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use callgrove_tests::process::Process;
 use serde_json::Value;
@@ -15,6 +16,9 @@ use crate::support::*;
 
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 22;
+
+/// Time within which a revoked token must have no effect any more.
+const REVOCATION_TIME: Duration = Duration::from_secs(10);
 
 /// A folder of a job, and a user without a token of any kind.
 struct Job(TempDir);
@@ -43,6 +47,24 @@ impl Job {
         let output = self.command(args).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         (output, text)
+    }
+
+    /// Returns the standard output of a command that must succeed.
+    fn succeed(&self, args: &[&str]) -> String {
+        let (output, text) = self.output(args);
+        assert!(output.status.success(), "{args:?}: {text}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Kills a server of `callgrove cluster`, and waits for its end.
+    fn kill(&self, server: &str) {
+        let file = self.path(&format!("job/{server}.process"));
+        let text = fs::read_to_string(file).unwrap();
+        let number = text.split(' ').next().unwrap();
+        let killed = Command::new("kill").args(["-KILL", number]).status();
+        assert!(killed.unwrap().success());
+        let process = Path::new("/proc").join(number).join("exe");
+        while fs::read_link(&process).is_ok() {}
     }
 
     /// Returns the number that a query of a database prints.
@@ -251,13 +273,7 @@ fn one_command_starts_the_servers_of_a_job_and_one_ends_them() {
     let (output, text) = job.output(&args);
     assert!(output.status.success(), "{text}");
     // One that was killed is started again, the other goes on.
-    let number = fs::read_to_string(job.path("job/pserver.process")).unwrap();
-    let number = number.split_once(' ').unwrap().0;
-    let killed = Command::new("kill")
-        .args(["-KILL", number])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    job.kill("pserver");
     let before = files.each_ref().map(|it| announced(it));
     let (output, text) = job.output(&up);
     assert!(output.status.success(), "{text}");
@@ -273,6 +289,103 @@ fn one_command_starts_the_servers_of_a_job_and_one_ends_them() {
     }
     let all = lines(&stdout(&["run", &example(), "--format", "json"])).remove(0);
     check_counts(&found, &found, all["executions"].as_u64());
+}
+
+#[test]
+fn a_colleague_reads_with_an_invitation_until_it_is_revoked() {
+    let job = Job::new();
+    let (folder, found) = (job.path("job"), job.path("found"));
+    let up = ["cluster", "up", &folder, "--provdb", &found];
+    job.succeed(&up);
+    let printed = job.succeed(&["cluster", "invite", &folder, "ada", "--role", "read"]);
+    let files: Vec<&str> = printed.lines().collect();
+    let [database, server] = files[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(token_of(database), token_of(server));
+    let list = job.path("job/tokens");
+    assert!(
+        !fs::read_to_string(&list)
+            .unwrap()
+            .contains(&token_of(server))
+    );
+    for file in [database, server, &list] {
+        assert_eq!(fs::metadata(file).unwrap().mode() & 0o777, 0o600, "{file}");
+    }
+    let reads = [
+        &["query", database, "--count"][..],
+        &["model", "list", "--server", server],
+    ];
+    for args in reads {
+        job.succeed(args);
+    }
+    let trace = example();
+    for args in [
+        &["ad", &trace, "--provdb", database][..],
+        &["ad", &trace, "--pserver", server],
+    ] {
+        let (output, text) = job.output(args);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(
+            text.contains("role `write`") && text.contains("`ada`"),
+            "{text}"
+        );
+    }
+    let uses = job.succeed(&[
+        "token",
+        "list",
+        "--server",
+        &job.path("job/pserver.address"),
+    ]);
+    let of_ada = uses.lines().find(|it| it.starts_with("ada")).unwrap();
+    assert!(
+        of_ada.contains("read") && of_ada.contains("request"),
+        "{uses}"
+    );
+
+    // A server that starts again has another port and certificate; the invitation remains valid.
+    let before = announced(server);
+    job.kill("pserver");
+    job.succeed(&up);
+    assert_ne!(before["fingerprint"], announced(server)["fingerprint"]);
+    for args in reads {
+        job.succeed(args);
+    }
+    job.succeed(&["token", "revoke", &list, "ada"]);
+    let start = Instant::now();
+    for args in reads {
+        while job.output(args).0.status.success() {
+            assert!(start.elapsed() < REVOCATION_TIME, "{args:?}");
+        }
+        let (_, text) = job.output(args);
+        assert!(text.contains("token"), "{text}");
+    }
+    let start = Instant::now();
+    job.succeed(&["cluster", "down", &folder]);
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "both have said goodbye"
+    );
+}
+
+#[test]
+fn a_server_that_was_killed_is_reported_at_the_end() {
+    let job = Job::new();
+    let (folder, found) = (job.path("job"), job.path("found"));
+    job.succeed(&["cluster", "up", &folder, "--provdb", &found]);
+    job.kill("pserver");
+    let down = ["cluster", "down", &folder];
+    let (output, text) = job.output(&down);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.contains("pserver does not run: it ended without an exit code"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("provdb has ended: exit code 0"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub struct ServeArgs {
     /// that a token can be revoked without a restart. Default with --announce: `tokens` in the folder of the address file
     #[arg(long, value_name = "FILE", conflicts_with = "no_token")]
     pub tokens: Option<PathBuf>,
-    /// Certificate of the server (PEM), for https
+    /// Certificate of the server (PEM), for https. Default on addresses that other machines can reach: your own, made once;
+    /// the server prints its URL with the fingerprint, https://HOST:PORT#sha256:…, which all commands accept
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Key of the certificate (PEM)
@@ -64,7 +65,8 @@ pub struct ConnectArgs {
 
 #[derive(Args, Debug, Default)]
 pub struct CaArgs {
-    /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one
+    /// Certificate (PEM) of the authority that signed the servers' certificates, if it is not a public one. Not needed for
+    /// address files, and URLs with a fingerprint
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 }

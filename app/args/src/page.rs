@@ -45,8 +45,8 @@ pub struct PageArgs {
     #[arg(long, value_name = "PORT", default_value_t = callgrove_server::DEFAULT_PORT)]
     pub port: u16,
     /// Address to listen on. Unless it is a loopback address or you supply a token, a new token is generated and printed
-    /// with the address; and unless you supply a certificate, or pass --plain-http, the page is served over https with a
-    /// new certificate, of which browsers warn
+    /// with the address; and unless you supply a certificate, or pass --plain-http, the page is served over https with
+    /// your own certificate, made once, of which browsers warn
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub bind: IpAddr,
     /// Open the page in the browser of this machine

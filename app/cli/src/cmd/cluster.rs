@@ -229,38 +229,34 @@ impl JobServer {
 
     /// Prints how the server, which runs no more, ended, and returns it.
     fn report_end(&self, was_running: bool) -> Result<Exit> {
-        let end = self.process.end()?;
         let state = if was_running {
             "has ended"
         } else {
             "does not run"
         };
-        let state = format!("{} {state}", self.name);
-        let partial = Exit::Partial.code();
-        let (how, exit) = match end {
+        let (how, exit) = match self.process.end()? {
             ProcessEnd::NeverRan => (String::new(), Exit::Success),
-            ProcessEnd::Code(0) if was_running => {
-                (": everything is stored".to_owned(), Exit::Success)
-            }
-            ProcessEnd::Code(0) => (String::new(), Exit::Success),
+            ProcessEnd::Code(0) => (": exit code 0".to_owned(), Exit::Success),
             ProcessEnd::Code(code) => {
-                let exit = if code == partial {
+                let is_partial = code == Exit::Partial.code();
+                let exit = if is_partial {
                     Exit::Partial
                 } else {
                     Exit::Failure
                 };
-                let how = format!(": exit code {code}, {}", self.last_message());
-                (how, exit)
+                (
+                    format!(": exit code {code}, after: {}", self.last_message()),
+                    exit,
+                )
             }
             ProcessEnd::Unknown => {
                 let last = self.last_message();
-                (
-                    format!(": it was killed or crashed after: {last}"),
-                    Exit::Failure,
-                )
+                let how =
+                    format!(": it ended without an exit code (killed, or crashed), after: {last}");
+                (how, Exit::Failure)
             }
         };
-        print(|out| writeln!(out, "{state}{how}"))?;
+        print(|out| writeln!(out, "{} {state}{how}", self.name))?;
         Ok(exit)
     }
 

@@ -19,6 +19,7 @@ use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::{Command as SessionCommand, UserCommand};
 use callgrove_watch::WatchCommand;
 
+use crate::announcement::pinned_url;
 use crate::connect::{credential_of_server, server_config, server_config_with};
 use crate::host::check_source;
 use crate::output::{print, warn};
@@ -43,9 +44,10 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
         Some(token) => address_with_token(&with_name(base), token),
     };
     print(|out| writeln!(out, "{address}"))?;
-    if let Some(fingerprint) = server.fingerprint() {
+    if server.fingerprint().is_some() {
         warn(&format!(
-            "the fingerprint of its certificate is {fingerprint}"
+            "for windows: callgrove open {}",
+            pinned_url(&server)
         ));
     }
     if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
