@@ -131,7 +131,7 @@ fn token_of(file: &AddressFile) -> Result<Token> {
     Ok(before.map_or_else(Token::random, Ok)?)
 }
 
-/// Returns the address file by which the holder of a token reaches a server, besides the one that the server writes.
+/// Returns the address file by which the holder of a token reaches a server; the server updates it with its own.
 pub(crate) fn invitation(file: &AddressFile, name: &str) -> Result<AddressFile> {
     let path = file.path().with_extension(format!("{name}.address"));
     AddressFile::to_write(&path).map_err(|fault| anyhow!(fault))

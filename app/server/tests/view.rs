@@ -17,7 +17,7 @@ use callgrove_session::{
     Command, MapMethod, Presence, Selection, SessionHandle, Snapshot, ViewerId, Wake,
 };
 use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
-use callgrove_wire::{SessionLink, ViewerFile, ViewerMessage, WIRE_VERSION, welcome_frame};
+use callgrove_wire::{ViewerFile, ViewerMessage, WIRE_VERSION, welcome_frame};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use support::pages::{NUM_TREES, Page, Socket, TIMEOUT, dial, reason, serve, serve_with};

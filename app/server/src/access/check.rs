@@ -64,7 +64,16 @@ pub(crate) async fn check_access(
         // token.
         return next.run(request).await;
     }
-    let passed = match gate.check(&request) {
+    let mut checked = gate.check(&request);
+    if let Some(members) = &gate.members
+        && checked.is_err()
+        && states_token(&request)
+    {
+        // The token may be a new one of the list.
+        members.refresh().await;
+        checked = gate.check(&request);
+    }
+    let passed = match checked {
         Ok(passed) => passed,
         Err(refusal) => return refusal.answer(grpc::is_grpc(request.headers())),
     };
@@ -86,6 +95,12 @@ pub(crate) async fn check_access(
 /// Returns the admission of the request's connection; `None` for a request of this process.
 fn admission(request: &Request) -> Option<Admission> {
     request.extensions().get::<Admission>().cloned()
+}
+
+/// Returns whether a request states a token, right or wrong.
+fn states_token(request: &Request) -> bool {
+    let is_stated = request.headers().contains_key(header::AUTHORIZATION);
+    is_stated || cookie::token_in_address(request.uri()).is_some()
 }
 
 async fn run_with(access: Access, mut request: Request, next: Next) -> Response {

@@ -144,7 +144,10 @@ mod tests {
         assert!(!cookie.contains(own.secret()), "{cookie}");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
         let (pair, _) = cookie.split_once(';').unwrap();
-        assert!(has_cookie(&sent(&format!("theme=dark; {pair}")), &own.proof()));
+        assert!(has_cookie(
+            &sent(&format!("theme=dark; {pair}")),
+            &own.proof()
+        ));
         assert!(!has_cookie(&sent(pair), &other.proof()));
         assert!(!has_cookie(&sent(&pair[..pair.len() - 1]), &own.proof()));
         assert!(!has_cookie(&HeaderMap::new(), &own.proof()));

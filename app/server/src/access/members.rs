@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{error, info};
 
 use super::cookie;
@@ -19,6 +19,8 @@ use crate::error::ServerError;
 
 /// Interval at which the list of tokens is read again.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
+/// Minimum interval at which it is read again because of tokens that are unknown so far.
+const MIN_READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How a token of a server is used.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -71,8 +73,17 @@ struct SharedMembers {
     listed: RwLock<Vec<Arc<Member>>>,
     /// The list in a file.
     file: Option<TokenFile>,
+    last_read: Mutex<LastRead>,
     /// Makes the proofs of listed tokens, whose digests are in the file.
     proof_key: Token,
+}
+
+/// The last time at which the list was read.
+#[derive(Debug)]
+struct LastRead {
+    at: Instant,
+    /// The reason why it could not be read.
+    fault: Option<String>,
 }
 
 impl Member {
@@ -176,6 +187,10 @@ impl Members {
             ],
             listed: RwLock::default(),
             file,
+            last_read: Mutex::new(LastRead {
+                at: Instant::now(),
+                fault: None,
+            }),
             proof_key: Token::random()?,
         }));
         members.replace(&list.unwrap_or_default());
@@ -216,30 +231,42 @@ impl Members {
         members.map(|it| it.token_use()).collect()
     }
 
-    /// Follows the changes of the list, for ever. While the file cannot be read, no token of it is accepted: it could be one
-    /// that is revoked.
+    /// Follows the changes of the list, for ever.
     pub(crate) async fn follow(&self) {
-        let Some(file) = &self.0.file else {
-            return std::future::pending().await;
-        };
-        let mut last_fault = None;
         loop {
             sleep(READ_INTERVAL).await;
-            let to_read = file.clone();
-            // A network file system may not answer.
-            let Ok(read) = spawn_blocking(move || to_read.read_if_any()).await else {
-                continue;
-            };
-            let (list, fault) = match read {
-                Ok(list) => (list, None),
-                Err(error) => (TokenList::default(), Some(error.to_string())),
-            };
-            if let Some(fault) = fault.as_ref().filter(|it| last_fault.as_ref() != Some(*it)) {
-                error!("no token of the list is accepted: {fault}");
-            }
-            last_fault = fault;
-            self.replace(&list);
+            self.refresh().await;
         }
+    }
+
+    /// Reads the list, unless it was read since this was called. While the file cannot be read, no token of it is accepted:
+    /// it could be one that is revoked.
+    pub(super) async fn refresh(&self) {
+        let Some(file) = self.0.file.clone() else {
+            return;
+        };
+        let called_at = Instant::now();
+        let mut last_read = self.0.last_read.lock().await;
+        if last_read.at > called_at {
+            return;
+        }
+        sleep_until(last_read.at + MIN_READ_INTERVAL).await;
+        last_read.at = Instant::now();
+        // A network file system may not answer.
+        let Ok(read) = spawn_blocking(move || file.read_if_any()).await else {
+            return;
+        };
+        let (list, fault) = match read {
+            Ok(list) => (list, None),
+            Err(error) => (TokenList::default(), Some(error.to_string())),
+        };
+        if fault != last_read.fault
+            && let Some(fault) = &fault
+        {
+            error!("no token of the list is accepted: {fault}");
+        }
+        last_read.fault = fault;
+        self.replace(&list);
     }
 
     /// Accepts the tokens of a list, and ends everything that other tokens have open.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const MAX_TOKEN_BYTES: usize = 64;
 /// Number of writers from which on those are forgotten that have written nothing for a while.
 const MANY_WRITERS: usize = 1 << 12;
-/// This while.
+/// Age from which on such a writer is forgotten.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
 /// The time of the last write of each writer, by its token.
