@@ -217,6 +217,7 @@ fn a_server_for_other_machines_has_one_certificate_that_clients_recognize() {
     let args = ["pserver", "--provdb", &again, "--listen", "0.0.0.0:0"];
     let server = Process::start(&mut of_user(&args)).unwrap();
     let server_url = server.url().unwrap();
+    server.line_with("listens at").unwrap();
     let listed = of_user(&["model", "list", "--server", &server_url]).output();
     let listed = listed.unwrap();
     let text = String::from_utf8_lossy(&listed.stderr).into_owned();

@@ -128,7 +128,7 @@ pub enum CliCommand {
     Export(ExportArgs),
     /// Analyse a running job, or a recorded one, on this machine: detectors, parameter server and provenance database
     /// in one process
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Analyse some ranks of a job: detect anomalies and record their provenance
     Ad(AdArgs),
     /// Join the models and statistics of all AD instances

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callgrove_server::Role;
+use callgrove_server::TokenRole;
 use clap::{Args, Subcommand};
 
 use super::connection::ConnectArgs;
@@ -51,5 +51,5 @@ pub struct RoleArgs {
     /// What the token allows: read (pages, queries, streams and metrics), label (also labels, marks and what pages share),
     /// publish (also models of the running job) or write (everything)
     #[arg(long, value_name = "ROLE")]
-    pub role: Role,
+    pub role: TokenRole,
 }

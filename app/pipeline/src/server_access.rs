@@ -10,7 +10,7 @@ use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::{AddressFile, Credential, Token, recorded_overview};
+use callgrove_server::{AddressFile, Credential, ServerError, Token, recorded_overview};
 
 use crate::error::PipelineError;
 use crate::stores::documents;
@@ -66,7 +66,8 @@ impl ServerAccess {
         };
         let entered = token
             .map(|secret| Token::new(&secret, "the entered token"))
-            .transpose()?;
+            .transpose()
+            .map_err(ServerError::from)?;
         let options = ClientOptions {
             credential: match (entered, &self.credential) {
                 (None, own) => own.clone(),

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::access::{Token, TokenFile};
+use callgrove_access::{Token, TokenFile};
+
 use crate::error::ServerError;
 use crate::tls::TlsCertificate;
 

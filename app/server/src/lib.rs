@@ -21,10 +21,11 @@ mod state_saver;
 mod tls;
 pub mod view;
 
-pub use access::{
-    Role, TOKEN_VARIABLE, Token, TokenEntry, TokenFile, TokenList, TokenUse, address_with_token,
-};
+pub use access::{TokenUse, address_with_token};
 pub use axum::Router;
+pub use callgrove_access::{
+    TOKEN_VARIABLE, Token, TokenEntry, TokenError, TokenFile, TokenList, TokenRole,
+};
 pub use callgrove_net::{AddressFile, Credential, ServerAnnouncement};
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;

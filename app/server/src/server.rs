@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
+use callgrove_access::Token;
 use callgrove_net::Fingerprint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, info, warn};
 
-use crate::access::{Gate, Members, Token, check_access};
+use crate::access::{Gate, Members, check_access};
 use crate::api::body_budget::{BodyBudget, limit_bodies};
 use crate::config::ServerConfig;
 use crate::connection::Shared;

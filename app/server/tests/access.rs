@@ -25,7 +25,7 @@ use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
 use callgrove_server::monitoring::{self, Monitored};
 use callgrove_server::{
-    Credential, Role, RunningServer, ServerConfig, Token, TokenFile, TokenList, grpc, view,
+    Credential, RunningServer, ServerConfig, Token, TokenFile, TokenList, TokenRole, grpc, view,
 };
 use callgrove_session::{Command, Selection, Snapshot};
 use support::pages::{Page, reason, session};
@@ -45,7 +45,7 @@ struct Listed {
 impl Listed {
     fn new() -> Self {
         let mut list = TokenList::default();
-        let tokens = Role::ALL.map(|role| list.add(&format!("of-{role}"), role).unwrap());
+        let tokens = TokenRole::ALL.map(|role| list.add(&format!("of-{role}"), role).unwrap());
         let listed = Self {
             folder: tempfile::tempdir().unwrap(),
             list,
@@ -59,8 +59,8 @@ impl Listed {
         TokenFile::new(&self.folder.path().join("tokens"))
     }
 
-    fn secret(&self, role: Role) -> &str {
-        self.tokens[Role::ALL.iter().position(|it| *it == role).unwrap()].secret()
+    fn secret(&self, role: TokenRole) -> &str {
+        self.tokens[TokenRole::ALL.iter().position(|it| *it == role).unwrap()].secret()
     }
 
     fn write(&self) {
@@ -71,7 +71,7 @@ impl Listed {
         fs::rename(&draft, file.path()).unwrap();
     }
 
-    fn revoke(&mut self, role: Role) {
+    fn revoke(&mut self, role: TokenRole) {
         self.list.revoke(&format!("of-{role}")).unwrap();
         self.write();
     }
@@ -84,7 +84,7 @@ impl Listed {
         }
     }
 
-    fn client(&self, server: &RunningServer, role: Role) -> Client {
+    fn client(&self, server: &RunningServer, role: TokenRole) -> Client {
         let options = ClientOptions {
             credential: Some(Credential::explicit(self.secret(role))),
             ca_file: None,
@@ -236,15 +236,19 @@ fn every_role_can_do_what_it_includes_and_nothing_else() {
     let listed = Listed::new();
     let server = complete_server(listed.config(), &listed.folder.path().join("found"));
     let unlisted = [
-        ("GET", "/", Role::Read),
-        ("GET", "/nowhere", Role::Read),
-        ("POST", "/nowhere", Role::Write),
-        ("GET", "/api/nowhere", Role::Write),
-        ("POST", "/callgrove.provdb.v1.ProvDb/Nothing", Role::Write),
+        ("GET", "/", TokenRole::Read),
+        ("GET", "/nowhere", TokenRole::Read),
+        ("POST", "/nowhere", TokenRole::Write),
+        ("GET", "/api/nowhere", TokenRole::Write),
+        (
+            "POST",
+            "/callgrove.provdb.v1.ProvDb/Nothing",
+            TokenRole::Write,
+        ),
     ];
     for (method, pattern, least) in ROUTES.iter().chain(&unlisted) {
         let path = pattern.replace("{}", "anomalies");
-        for role in Role::ALL {
+        for role in TokenRole::ALL {
             let secret = listed.secret(role);
             assert_eq!(
                 is_forbidden(&server, (method, &path), secret),
@@ -254,7 +258,7 @@ fn every_role_can_do_what_it_includes_and_nothing_else() {
         }
         assert!(!is_forbidden(&server, (method, &path), support::SECRET));
     }
-    let refused = listed.client(&server, Role::Label).token_uses();
+    let refused = listed.client(&server, TokenRole::Label).token_uses();
     let refused = refused.unwrap_err().to_string();
     assert!(
         refused.contains("role `write`") && refused.contains("of-label"),
@@ -267,8 +271,11 @@ fn every_role_can_do_what_it_includes_and_nothing_else() {
 fn the_holder_of_the_full_token_sees_who_uses_the_server() {
     let listed = Listed::new();
     let server = support::start(listed.config(), Live::Absent);
-    listed.client(&server, Role::Read).health().unwrap();
-    let uses = listed.client(&server, Role::Write).token_uses().unwrap();
+    listed.client(&server, TokenRole::Read).health().unwrap();
+    let uses = listed
+        .client(&server, TokenRole::Write)
+        .token_uses()
+        .unwrap();
     let names: Vec<&str> = uses.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(
         names,
@@ -291,29 +298,32 @@ fn the_holder_of_the_full_token_sees_who_uses_the_server() {
 fn a_revoked_token_loses_its_page_and_its_open_requests() {
     let mut listed = Listed::new();
     let server = complete_server(listed.config(), &listed.folder.path().join("found"));
-    let mut page = Page::with_token(&server, 1, listed.secret(Role::Read));
-    let mut other = Page::with_token(&server, 2, listed.secret(Role::Label));
+    let mut page = Page::with_token(&server, 1, listed.secret(TokenRole::Read));
+    let mut other = Page::with_token(&server, 2, listed.secret(TokenRole::Label));
     page.until(|seen| seen.detection().is_some());
     other.until(|seen| seen.detection().is_some());
     // A request that waits for packets.
     let mut waiting = TcpStream::connect(server.local_addr()).unwrap();
     let request = format!(
         "GET /api/packets?after=0&wait_ms=60000 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
-        listed.secret(Role::Read)
+        listed.secret(TokenRole::Read)
     );
     waiting.write_all(request.as_bytes()).unwrap();
     waiting
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    listed.client(&server, Role::Read).health().unwrap();
+    listed.client(&server, TokenRole::Read).health().unwrap();
     let revoked_at = Instant::now();
-    listed.revoke(Role::Read);
+    listed.revoke(TokenRole::Read);
     let mut answer = [0; 12];
     waiting.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 401");
     assert_eq!(reason(&mut page.socket), "your token was revoked");
     assert!(revoked_at.elapsed() < REVOCATION_TIME);
-    let refused = listed.client(&server, Role::Read).health().unwrap_err();
+    let refused = listed
+        .client(&server, TokenRole::Read)
+        .health()
+        .unwrap_err();
     assert!(
         refused.to_string().contains("rejects the token"),
         "{refused}"
@@ -325,7 +335,7 @@ fn a_revoked_token_loses_its_page_and_its_open_requests() {
     };
     other.handle.send(label).unwrap();
     other.until(|seen| seen.label(TreeIdx(7)) == Some(Label::Normal));
-    listed.client(&server, Role::Label).health().unwrap();
+    listed.client(&server, TokenRole::Label).health().unwrap();
     server.stop().unwrap();
 }
 
@@ -334,7 +344,7 @@ fn a_list_that_others_can_read_is_not_used_until_it_is_mended() {
     use std::os::unix::fs::PermissionsExt as _;
     let listed = Listed::new();
     let server = support::start(listed.config(), Live::Absent);
-    let client = listed.client(&server, Role::Read);
+    let client = listed.client(&server, TokenRole::Read);
     client.health().unwrap();
     let file = listed.file();
     let set_mode = |mode| fs::set_permissions(file.path(), fs::Permissions::from_mode(mode));
@@ -357,19 +367,19 @@ fn a_list_that_others_can_read_is_not_used_until_it_is_mended() {
 fn a_page_shows_why_its_command_is_refused() {
     let listed = Listed::new();
     let server = complete_server(listed.config(), &listed.folder.path().join("found"));
-    let mut reader = Page::with_token(&server, 1, listed.secret(Role::Read));
-    let mut labeller = Page::with_token(&server, 2, listed.secret(Role::Label));
+    let mut reader = Page::with_token(&server, 1, listed.secret(TokenRole::Read));
+    let mut labeller = Page::with_token(&server, 2, listed.secret(TokenRole::Label));
     reader.until(|seen| seen.detection().is_some());
     let label = |tree| Command::SetLabel {
         trees: vec![TreeIdx(tree)],
         label: Some(Label::Normal),
     };
-    let is_refused = |seen: &Snapshot, least: Role| {
+    let is_refused = |seen: &Snapshot, least: TokenRole| {
         let text = format!("This needs the role `{least}`");
         seen.notices.iter().any(|it| it.text.starts_with(&text))
     };
     reader.handle.send(label(7)).unwrap();
-    let seen = reader.until(|seen| is_refused(seen, Role::Label));
+    let seen = reader.until(|seen| is_refused(seen, TokenRole::Label));
     assert!(seen.label(TreeIdx(7)).is_none());
     let refusal = seen.notices.iter().find(|it| it.text.contains("of-read"));
     // What a page sees without changing it for others is allowed, and the refusal can be closed.
@@ -378,7 +388,7 @@ fn a_page_shows_why_its_command_is_refused() {
     reader.until(|seen| seen.focus() == Some(TreeIdx(3)));
     let notice = refusal.unwrap().id;
     reader.handle.send(Command::Dismiss { notice }).unwrap();
-    reader.until(|seen| !is_refused(seen, Role::Label));
+    reader.until(|seen| !is_refused(seen, TokenRole::Label));
 
     labeller.handle.send(label(8)).unwrap();
     labeller.until(|seen| seen.label(TreeIdx(8)) == Some(Label::Normal));
@@ -390,10 +400,10 @@ fn a_page_shows_why_its_command_is_refused() {
         },
     };
     labeller.handle.send(publish).unwrap();
-    labeller.until(|seen| is_refused(seen, Role::Publish));
+    labeller.until(|seen| is_refused(seen, TokenRole::Publish));
     let seen = reader.until(|seen| seen.label(TreeIdx(8)).is_some());
     assert!(
-        !is_refused(&seen, Role::Publish),
+        !is_refused(&seen, TokenRole::Publish),
         "a refusal is shown to its page only"
     );
     server.stop().unwrap();
@@ -407,7 +417,11 @@ fn a_browser_exchanges_a_listed_token_for_a_cookie_of_the_same_role() {
         let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         raw(server.local_addr(), &format!("{head}{headers}\r\n"))
     };
-    let answer = ask("GET", &format!("/?token={}", listed.secret(Role::Read)), "");
+    let answer = ask(
+        "GET",
+        &format!("/?token={}", listed.secret(TokenRole::Read)),
+        "",
+    );
     let cookie = answer
         .lines()
         .find_map(|it| it.strip_prefix("set-cookie: "));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder};
-use callgrove_server::{AddressFile, Role, ServerAnnouncement};
+use callgrove_server::{AddressFile, ServerAnnouncement, TokenRole};
 use tracing::Level;
 
 use super::token;
@@ -86,7 +86,7 @@ fn down(job: &Path) -> Result<Exit> {
 }
 
 /// Makes a token for both servers, and an address file with it for each that has announced itself.
-fn invite(job: &Path, name: &str, role: Role) -> Result<Exit> {
+fn invite(job: &Path, name: &str, role: TokenRole) -> Result<Exit> {
     let mut announced = Vec::new();
     for server in servers(job) {
         let file = server.announcement()?;

@@ -10,7 +10,7 @@ use callgrove_headless::{Readers, replace_file};
 use callgrove_local::create_private_folder;
 use callgrove_model::count_of;
 use callgrove_pipeline::ServerAccess;
-use callgrove_server::{Role, ServerError, Token, TokenFile, TokenList};
+use callgrove_server::{Token, TokenError, TokenFile, TokenList, TokenRole};
 use tracing::Level;
 
 use crate::connect::credential;
@@ -49,13 +49,13 @@ pub(crate) fn run(command: &TokenCommand) -> Result<()> {
 ///
 /// # Errors
 /// The list cannot be changed, or has a token of this name.
-pub(super) fn add(file: &Path, name: &str, role: Role) -> Result<Token> {
+pub(super) fn add(file: &Path, name: &str, role: TokenRole) -> Result<Token> {
     change(file, |list| list.add(name, role))
 }
 
 fn change<T>(
     path: &Path,
-    change: impl FnOnce(&mut TokenList) -> Result<T, ServerError>,
+    change: impl FnOnce(&mut TokenList) -> Result<T, TokenError>,
 ) -> Result<T> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

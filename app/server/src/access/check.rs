@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use tonic::Status;
 
 use super::cookie;
-use super::members::{Access, Member, Members};
+use super::members::{Access, Members, TokenHolder};
 use super::requirements::least_role;
 use super::revocable_body::RevocableBody;
 use crate::api::ApiError;
@@ -39,8 +39,8 @@ pub(crate) struct Gate {
 /// A request that has passed the check.
 enum Passed {
     /// It has a token in its address, to be exchanged for a cookie.
-    Exchange(Arc<Member>),
-    Member(Arc<Member>),
+    Exchange(Arc<TokenHolder>),
+    Member(Arc<TokenHolder>),
     /// The server requires no token.
     WithoutToken,
 }
@@ -154,7 +154,7 @@ impl Gate {
     }
 
     /// Passes on a request. If its token is revoked meanwhile, the request ends, and so does what it has open.
-    async fn pass_on(&self, member: &Member, request: Request, next: Next) -> Response {
+    async fn pass_on(&self, member: &TokenHolder, request: Request, next: Next) -> Response {
         let mut access = member.enter();
         if let Some(members) = &self.members
             && request.uri().path() == TOKENS_PATH

@@ -7,9 +7,8 @@
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use callgrove_access::Token;
 use callgrove_model::{percent_decoded, percent_encoded};
-
-use super::token::Token;
 
 /// Name of the address parameter.
 const PARAMETER: &str = "token";

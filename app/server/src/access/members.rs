@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, header};
+use callgrove_access::{OWN_NAMES, Token, TokenFile, TokenList, TokenRole, digest, is_same_digest};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
@@ -12,9 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{error, info};
 
 use super::cookie;
-use super::role::Role;
-use super::token::{Token, are_equal};
-use super::token_list::{OWN_NAMES, TokenFile, TokenList, digest};
+
 use crate::error::ServerError;
 
 /// Interval at which the list of tokens is read again.
@@ -29,7 +28,7 @@ pub struct TokenUse {
     /// page.
     pub name: String,
     /// What it allows.
-    pub role: Role,
+    pub role: TokenRole,
     /// Number of requests with it since the server started.
     pub num_requests: u64,
     /// Time of the last of them, in seconds since 1970; `None` before the first one.
@@ -38,9 +37,9 @@ pub struct TokenUse {
 
 /// An accepted token.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct TokenHolder {
     name: String,
-    role: Role,
+    role: TokenRole,
     /// False for the token of the page's address.
     may_call_grpc: bool,
     /// Digest of the token, as text.
@@ -58,7 +57,7 @@ pub(crate) struct Member {
 pub(crate) struct Access {
     /// Name of the token.
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) role: TokenRole,
     /// `None` for tokens that are valid as long as the server runs.
     revoked: Option<watch::Receiver<bool>>,
 }
@@ -69,8 +68,8 @@ pub(crate) struct Members(Arc<SharedMembers>);
 
 #[derive(Debug)]
 struct SharedMembers {
-    own: [Arc<Member>; 2],
-    listed: RwLock<Vec<Arc<Member>>>,
+    own: [Arc<TokenHolder>; 2],
+    listed: RwLock<Vec<Arc<TokenHolder>>>,
     /// The list in a file.
     file: Option<TokenFile>,
     last_read: Mutex<LastRead>,
@@ -86,8 +85,14 @@ struct LastRead {
     fault: Option<String>,
 }
 
-impl Member {
-    fn new(name: &str, role: Role, may_call_grpc: bool, digest: String, proof: String) -> Self {
+impl TokenHolder {
+    fn new(
+        name: &str,
+        role: TokenRole,
+        may_call_grpc: bool,
+        digest: String,
+        proof: String,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             role,
@@ -100,12 +105,12 @@ impl Member {
         }
     }
 
-    fn own(name: &str, role: Role, may_call_grpc: bool, token: &Token) -> Arc<Self> {
+    fn own(name: &str, role: TokenRole, may_call_grpc: bool, token: &Token) -> Arc<Self> {
         let digest = digest(token.secret().as_bytes());
         Arc::new(Self::new(name, role, may_call_grpc, digest, token.proof()))
     }
 
-    pub(super) fn role(&self) -> Role {
+    pub(super) fn role(&self) -> TokenRole {
         self.role
     }
 
@@ -148,7 +153,7 @@ impl Access {
     pub(super) fn without_token() -> Self {
         Self {
             name: "no token".to_owned(),
-            role: Role::Write,
+            role: TokenRole::Write,
             revoked: None,
         }
     }
@@ -182,8 +187,8 @@ impl Members {
         let list = file.as_ref().map(TokenFile::read_if_any).transpose()?;
         let members = Self(Arc::new(SharedMembers {
             own: [
-                Member::own(server_name, Role::Write, true, server),
-                Member::own(page_name, Role::Publish, false, page),
+                TokenHolder::own(server_name, TokenRole::Write, true, server),
+                TokenHolder::own(page_name, TokenRole::Publish, false, page),
             ],
             listed: RwLock::default(),
             file,
@@ -198,23 +203,29 @@ impl Members {
     }
 
     /// Returns the holder of a token, for a request of either protocol.
-    pub(super) fn with_token(&self, token: &[u8], is_grpc: bool) -> Option<Arc<Member>> {
+    pub(super) fn with_token(&self, token: &[u8], is_grpc: bool) -> Option<Arc<TokenHolder>> {
         let digest = digest(token);
-        self.find(is_grpc, |it| {
-            are_equal(it.digest.as_bytes(), digest.as_bytes())
-        })
+        self.find(is_grpc, |it| is_same_digest(&it.digest, &digest))
     }
 
     /// Returns the holder of the token or cookie of a request.
-    pub(super) fn with_headers(&self, headers: &HeaderMap, is_grpc: bool) -> Option<Arc<Member>> {
+    pub(super) fn with_headers(
+        &self,
+        headers: &HeaderMap,
+        is_grpc: bool,
+    ) -> Option<Arc<TokenHolder>> {
         match headers.get(header::AUTHORIZATION) {
             Some(value) => self.with_token(bearer(value.as_bytes())?, is_grpc),
             None => self.find(is_grpc, |it| cookie::has_cookie(headers, &it.proof)),
         }
     }
 
-    fn find(&self, is_grpc: bool, is_it: impl Fn(&Member) -> bool) -> Option<Arc<Member>> {
-        let is_found = |it: &&Arc<Member>| (it.may_call_grpc || !is_grpc) && is_it(it);
+    fn find(
+        &self,
+        is_grpc: bool,
+        is_it: impl Fn(&TokenHolder) -> bool,
+    ) -> Option<Arc<TokenHolder>> {
+        let is_found = |it: &&Arc<TokenHolder>| (it.may_call_grpc || !is_grpc) && is_it(it);
         let own = self.0.own.iter().find(is_found).cloned();
         own.or_else(|| {
             let listed = self.0.listed.read();
@@ -274,16 +285,22 @@ impl Members {
         let listed = self.0.listed.write();
         let mut listed = listed.unwrap_or_else(PoisonError::into_inner);
         let next = list.tokens().iter().map(|entry| {
-            let is_same = |it: &&Arc<Member>| {
+            let is_same = |it: &&Arc<TokenHolder>| {
                 it.name == entry.name && it.role == entry.role && it.digest == entry.digest()
             };
             listed.iter().find(is_same).cloned().unwrap_or_else(|| {
                 let proof = self.0.proof_key.proof_of(entry.digest());
                 let digest = entry.digest().to_owned();
-                Arc::new(Member::new(&entry.name, entry.role, true, digest, proof))
+                Arc::new(TokenHolder::new(
+                    &entry.name,
+                    entry.role,
+                    true,
+                    digest,
+                    proof,
+                ))
             })
         });
-        let next: Vec<Arc<Member>> = next.collect();
+        let next: Vec<Arc<TokenHolder>> = next.collect();
         for before in listed.iter() {
             if !next.iter().any(|it| Arc::ptr_eq(it, before)) {
                 info!("the token {} is revoked", before.name);
@@ -333,7 +350,7 @@ mod tests {
     #[tokio::test]
     async fn a_revoked_token_ends_what_it_has_open_and_others_go_on() {
         let mut list = TokenList::default();
-        let [ada, bob] = ["ada", "bob"].map(|name| list.add(name, Role::Read).unwrap());
+        let [ada, bob] = ["ada", "bob"].map(|name| list.add(name, TokenRole::Read).unwrap());
         let members = members(&list);
         let enter = |token: &Token| members.with_token(token.secret().as_bytes(), true);
         let mut of_ada = enter(&ada).unwrap().enter();
@@ -349,16 +366,16 @@ mod tests {
         assert_eq!(used.num_requests, 1);
         assert!(used.last_used_s.is_some());
         // The same name with another token is another one.
-        let again = list.add("ada", Role::Write).unwrap();
+        let again = list.add("ada", TokenRole::Write).unwrap();
         members.replace(&list);
         assert!(enter(&ada).is_none());
-        assert_eq!(enter(&again).unwrap().role(), Role::Write);
+        assert_eq!(enter(&again).unwrap().role(), TokenRole::Write);
     }
 
     #[test]
     fn a_cookie_needs_more_than_the_digest_of_its_token() {
         let mut list = TokenList::default();
-        let ada = list.add("ada", Role::Read).unwrap();
+        let ada = list.add("ada", TokenRole::Read).unwrap();
         let first = members(&list);
         let second = members(&list);
         let proof = |members: &Members| {

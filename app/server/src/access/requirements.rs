@@ -1,15 +1,15 @@
 //! The least role for each route, gRPC method and command of a page.
 
 use axum::http::Method;
+use callgrove_access::TokenRole::{self, Label, Publish, Read, Write};
 use callgrove_session::Command;
 
-use super::role::Role::{self, Label, Publish, Read, Write};
 use crate::grpc;
 
 /// The least role for each route and gRPC method: its HTTP method, its path, in which `{}` matches any one segment, and
 /// the role. A request that is not in the table needs the role `write`, unless it reads a file of the page. `/healthz` and
 /// `/readyz` need no token.
-pub const ROUTES: &[(&str, &str, Role)] = &[
+pub const ROUTES: &[(&str, &str, TokenRole)] = &[
     ("GET", "/healthz", Read),
     ("GET", "/readyz", Read),
     ("GET", "/metrics", Read),
@@ -50,7 +50,7 @@ pub const ROUTES: &[(&str, &str, Role)] = &[
 ];
 
 /// Returns the least role for a request.
-pub fn least_role(method: &Method, path: &str) -> Role {
+pub fn least_role(method: &Method, path: &str) -> TokenRole {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let is_same = |named: &str| named == method.as_str() || (is_read && named == "GET");
     let row = ROUTES
@@ -76,7 +76,7 @@ fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// Returns the least role for a command of a page. What one page changes for all others needs more than reading.
-pub(super) fn least_role_of_command(command: &Command) -> Role {
+pub(super) fn least_role_of_command(command: &Command) -> TokenRole {
     match command {
         Command::Select(_)
         | Command::SetName(_)

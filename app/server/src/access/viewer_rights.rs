@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use callgrove_access::TokenRole;
 use callgrove_session::{Command, Notice, Severity, Snapshot};
 
 use super::members::Access;
 use super::requirements::least_role_of_command;
-use super::role::Role;
 
 /// The number of the notice of a refusal. The session counts its notices from 1.
 const REFUSAL: u64 = u64::MAX;
@@ -39,10 +39,10 @@ impl ViewerRights {
 
     /// Returns whether the page may cancel the work that it shares with others.
     pub(crate) fn may_cancel(&mut self) -> bool {
-        self.allows(Role::Label)
+        self.allows(TokenRole::Label)
     }
 
-    fn allows(&mut self, least: Role) -> bool {
+    fn allows(&mut self, least: TokenRole) -> bool {
         let Access { name, role, .. } = &self.access;
         let is_allowed = *role >= least;
         if !is_allowed {

@@ -12,9 +12,9 @@ use callgrove_model::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::role::Role;
-use super::token::Token;
-use crate::error::ServerError;
+use crate::error::TokenError;
+use crate::role::TokenRole;
+use crate::token::{Token, are_equal};
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 40;
 /// Names of the tokens that a server has without a list.
-pub(super) const OWN_NAMES: [&str; 2] = ["server", "page"];
+pub const OWN_NAMES: [&str; 2] = ["server", "page"];
 
 /// The path of a list of tokens.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,21 +44,26 @@ pub struct TokenEntry {
     /// Name of its holder.
     pub name: String,
     /// What it allows.
-    pub role: Role,
+    pub role: TokenRole,
     /// SHA-256 of the token, as 64 hexadecimal digits.
     sha256: String,
 }
 
 impl TokenEntry {
     /// Returns the digest of the token, as text.
-    pub(super) fn digest(&self) -> &str {
+    pub fn digest(&self) -> &str {
         &self.sha256
     }
 }
 
 /// Returns the digest of a token, as text.
-pub(super) fn digest(token: &[u8]) -> String {
+pub fn digest(token: &[u8]) -> String {
     hex(&Sha256::digest(token))
+}
+
+/// Returns whether two digests are the same, in a time that does not depend on where they differ.
+pub fn is_same_digest(a: &str, b: &str) -> bool {
+    are_equal(a.as_bytes(), b.as_bytes())
 }
 
 impl Default for TokenList {
@@ -80,8 +85,8 @@ impl TokenList {
     ///
     /// # Errors
     /// The name is invalid or used; the system provides no randomness.
-    pub fn add(&mut self, name: &str, role: Role) -> Result<Token, ServerError> {
-        let refused = |fault| ServerError::TokenName {
+    pub fn add(&mut self, name: &str, role: TokenRole) -> Result<Token, TokenError> {
+        let refused = |fault| TokenError::Name {
             fault,
             name: name.to_owned(),
         };
@@ -111,10 +116,10 @@ impl TokenList {
     /// Removes the token of a name.
     ///
     /// # Errors
-    /// There is none.
-    pub fn revoke(&mut self, name: &str) -> Result<(), ServerError> {
+    /// The list has no token of this name.
+    pub fn revoke(&mut self, name: &str) -> Result<(), TokenError> {
         let index = self.tokens.iter().position(|it| it.name == name);
-        let index = index.ok_or_else(|| ServerError::TokenName {
+        let index = index.ok_or_else(|| TokenError::Name {
             fault: "the list has no token of this name",
             name: name.to_owned(),
         })?;
@@ -166,8 +171,8 @@ impl TokenFile {
     /// Reads the list.
     ///
     /// # Errors
-    /// [`ServerError::TokenList`]: there is no file, another user could have read or changed it, or it has other content.
-    pub fn read(&self) -> Result<TokenList, ServerError> {
+    /// [`TokenError::List`]: there is no file, another user could have read or changed it, or it has other content.
+    pub fn read(&self) -> Result<TokenList, TokenError> {
         let read = || {
             let file = File::open(&self.0)?;
             check(&file)?;
@@ -175,7 +180,7 @@ impl TokenFile {
             file.take(MAX_BYTES).read_to_string(&mut text)?;
             TokenList::parse(&text).map_err(|fault| io::Error::new(ErrorKind::InvalidData, fault))
         };
-        read().map_err(|cause| ServerError::TokenList {
+        read().map_err(|cause| TokenError::List {
             path: self.0.clone(),
             cause,
         })
@@ -185,7 +190,7 @@ impl TokenFile {
     ///
     /// # Errors
     /// As [`read`](Self::read), but for a missing file.
-    pub fn read_if_any(&self) -> Result<TokenList, ServerError> {
+    pub fn read_if_any(&self) -> Result<TokenList, TokenError> {
         match fs::exists(&self.0) {
             Ok(false) => Ok(TokenList::default()),
             _ => self.read(),
@@ -226,13 +231,13 @@ mod tests {
     use super::*;
 
     fn refusal(list: &mut TokenList, name: &str) -> String {
-        list.add(name, Role::Read).expect_err(name).to_string()
+        list.add(name, TokenRole::Read).expect_err(name).to_string()
     }
 
     #[test]
     fn a_list_gives_no_token_away_and_is_read_as_it_was_written() {
         let mut list = TokenList::default();
-        let tokens = [("ada", Role::Read), ("prometheus", Role::Write)]
+        let tokens = [("ada", TokenRole::Read), ("prometheus", TokenRole::Write)]
             .map(|(name, role)| list.add(name, role).unwrap());
         let json = list.to_json().unwrap();
         for token in &tokens {
@@ -248,7 +253,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_can_be_parts_of_file_names() {
         let mut list = TokenList::default();
-        list.add("ada", Role::Read).unwrap();
+        list.add("ada", TokenRole::Read).unwrap();
         assert!(refusal(&mut list, "ada").contains("revoke it first"));
         for name in ["", "a/b", "..", "a b", "é", &"x".repeat(41)] {
             assert!(refusal(&mut list, name).contains("letters"), "{name}");
@@ -261,7 +266,7 @@ mod tests {
     #[test]
     fn damaged_and_newer_lists_are_refused() {
         let mut list = TokenList::default();
-        list.add("ada", Role::Read).unwrap();
+        list.add("ada", TokenRole::Read).unwrap();
         let json = list.to_json().unwrap();
         for (content, fault) in [
             (

@@ -10,7 +10,7 @@ use callgrove_model::hex;
 use callgrove_net::Credential;
 use sha2::{Digest, Sha256};
 
-use crate::error::ServerError;
+use crate::error::TokenError;
 
 /// The environment variable for a token.
 pub const TOKEN_VARIABLE: &str = "CALLGROVE_TOKEN";
@@ -31,7 +31,7 @@ impl Token {
     ///
     /// # Errors
     /// If it is shorter than 16 characters, longer than 4096, or has characters other than visible ASCII.
-    pub fn new(secret: &str, origin: &str) -> Result<Self, ServerError> {
+    pub fn new(secret: &str, origin: &str) -> Result<Self, TokenError> {
         let fault = if secret.len() < MIN_CHARS {
             "the token is too short"
         } else if secret.len() > MAX_CHARS {
@@ -43,7 +43,7 @@ impl Token {
                 secret: secret.to_owned(),
             });
         };
-        Err(ServerError::TokenUnfit {
+        Err(TokenError::Unfit {
             fault,
             origin: origin.to_owned(),
         })
@@ -53,14 +53,14 @@ impl Token {
     ///
     /// # Errors
     /// If the file cannot be read, if every user of the machine can read it, or if its content is invalid.
-    pub fn from_file(path: &Path) -> Result<Self, ServerError> {
-        let failed = |cause| ServerError::TokenFile {
+    pub fn from_file(path: &Path) -> Result<Self, TokenError> {
+        let failed = |cause| TokenError::File {
             path: path.to_owned(),
             cause,
         };
         let mut file = File::open(path).map_err(failed)?;
         if readable_by_all(&file).map_err(failed)? {
-            return Err(ServerError::TokenExposed {
+            return Err(TokenError::Exposed {
                 path: path.to_owned(),
             });
         }
@@ -78,7 +78,7 @@ impl Token {
     ///
     /// # Errors
     /// If its content is invalid.
-    pub fn from_env() -> Result<Option<Self>, ServerError> {
+    pub fn from_env() -> Result<Option<Self>, TokenError> {
         match std::env::var_os(TOKEN_VARIABLE) {
             Some(secret) if !secret.is_empty() => {
                 Self::new(&secret.to_string_lossy(), TOKEN_VARIABLE).map(Some)
@@ -91,7 +91,7 @@ impl Token {
     ///
     /// # Errors
     /// As [`from_file`](Self::from_file) and [`from_env`](Self::from_env).
-    pub fn find(file: Option<&Path>) -> Result<Option<Self>, ServerError> {
+    pub fn find(file: Option<&Path>) -> Result<Option<Self>, TokenError> {
         file.map_or_else(Self::from_env, |path| Self::from_file(path).map(Some))
     }
 
@@ -99,9 +99,9 @@ impl Token {
     ///
     /// # Errors
     /// If the system provides no randomness.
-    pub fn random() -> Result<Self, ServerError> {
+    pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0; 24];
-        getrandom::fill(&mut bytes).map_err(|error| ServerError::Randomness {
+        getrandom::fill(&mut bytes).map_err(|error| TokenError::Randomness {
             cause: error.to_string(),
         })?;
         Self::new(&hex(&bytes), "the system's randomness")
@@ -109,13 +109,13 @@ impl Token {
 
     /// Returns the value of a browser's cookie: proof that the browser had the token, from which the token cannot be
     /// computed.
-    pub(super) fn proof(&self) -> String {
+    pub fn proof(&self) -> String {
         self.proof_of("")
     }
 
     /// Returns the value of a browser's cookie for another token, of which only the digest is known. Without this token,
     /// the value cannot be computed from the digest.
-    pub(super) fn proof_of(&self, digest: &str) -> String {
+    pub fn proof_of(&self, digest: &str) -> String {
         let mut hasher = Sha256::new_with_prefix(b"callgrove cookie\0");
         hasher.update(&self.secret);
         hasher.update(digest);
@@ -138,13 +138,13 @@ impl Token {
     }
 
     /// Returns whether a browser sent the value that it was given, in constant time.
-    pub(super) fn proves(sent: &str, given: &str) -> bool {
+    pub fn proves(sent: &str, given: &str) -> bool {
         are_equal(&Sha256::digest(given), &Sha256::digest(sent))
     }
 }
 
 /// Compares all bytes, regardless of where the first difference is.
-pub(super) fn are_equal(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn are_equal(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
     difference == 0 && a.len() == b.len()
 }
@@ -156,8 +156,11 @@ impl fmt::Debug for Token {
 }
 
 /// Returns whether every user of the machine can read a file.
+///
+/// # Errors
+/// Those of the operating system.
 #[cfg(unix)]
-pub(crate) fn readable_by_all(file: &File) -> io::Result<bool> {
+pub fn readable_by_all(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     const OTHERS_READ: u32 = 0o004;
     let metadata = file.metadata()?;
@@ -165,8 +168,11 @@ pub(crate) fn readable_by_all(file: &File) -> io::Result<bool> {
 }
 
 /// Returns whether every user of the machine can read a file, which is unknown on this system.
+///
+/// # Errors
+/// None.
 #[cfg(not(unix))]
-pub(crate) fn readable_by_all(_file: &File) -> io::Result<bool> {
+pub fn readable_by_all(_file: &File) -> io::Result<bool> {
     Ok(false)
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What the holder of a token may do. Each role includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum TokenRole {
     /// Reading: pages, queries, streams and metrics.
     Read,
     /// Labels, marks and everything else that the viewers of a page share.
@@ -19,7 +19,7 @@ pub enum Role {
     Write,
 }
 
-impl Role {
+impl TokenRole {
     /// All roles, in ascending order.
     pub const ALL: [Self; 4] = [Self::Read, Self::Label, Self::Publish, Self::Write];
 
@@ -33,13 +33,13 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for TokenRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Role {
+impl FromStr for TokenRole {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,12 +54,17 @@ mod tests {
 
     #[test]
     fn each_role_includes_those_before_it_and_survives_as_text() {
-        assert!(Role::ALL.is_sorted());
-        for role in Role::ALL {
+        assert!(TokenRole::ALL.is_sorted());
+        for role in TokenRole::ALL {
             assert_eq!(role.to_string().parse(), Ok(role));
             let json = serde_json::to_string(&role).unwrap();
             assert_eq!(json, format!("\"{role}\""));
         }
-        assert!("admin".parse::<Role>().unwrap_err().contains("publish"));
+        assert!(
+            "admin"
+                .parse::<TokenRole>()
+                .unwrap_err()
+                .contains("publish")
+        );
     }
 }
