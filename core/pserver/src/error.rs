@@ -34,6 +34,12 @@ pub enum PserverError {
         /// The instance.
         instance: String,
     },
+    /// Another instance reads the ranks of this one, which was silent for too long.
+    #[error("AD instance {instance} was silent for too long, and another has taken its ranks; start it again")]
+    Replaced {
+        /// The instance.
+        instance: String,
+    },
     /// The server never assigned this function index.
     #[error("function index {fid} is unknown; request the indices of functions by name first")]
     UnknownFunction {

@@ -54,7 +54,7 @@ pub use protocol::{
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{
-    EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, ProgramTally, ReportsText, RunTally,
+    ChangedModels, EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, LoggedPart, ProgramTally, ReportsText, RunTally,
     SavedGlobalState, ServerState, StateOptions,
 };
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};

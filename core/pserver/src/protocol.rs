@@ -37,6 +37,8 @@ pub enum Retention {
     Nothing,
     /// Whatever it has saved: clients send everything later again.
     Saved,
+    /// Everything: a log has it.
+    Logged,
 }
 
 /// A request of an instance: its contribution, and the versions that it already has.

@@ -23,13 +23,13 @@ use super::{MAX_MESSAGE_BYTES, proto, wire};
 pub type GrpcExchange = ExchangeSession<Grpc>;
 
 /// Interval between heartbeats: four fit into a lease.
-const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(LEASE_MS / 4);
+pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(LEASE_MS / 4);
 /// Delay before the first attempt to reconnect, doubled after each attempt up to [`MAX_BACKOFF`].
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 /// Maximum delay before an attempt to reconnect.
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
 /// Interval between attempts to register for the first time.
-const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The address of the server, the credential and the timeouts of a client.
 #[derive(Clone, Debug)]
@@ -163,15 +163,9 @@ impl Grpc {
             let instance = lock(&self.shared.instance).clone();
             return PserverError::NotRegistered { instance };
         }
-        let about = match status.code() {
-            Code::AlreadyExists => Refusal::Rank,
-            Code::InvalidArgument | Code::ResourceExhausted | Code::OutOfRange => Refusal::Data,
-            Code::Unauthenticated | Code::PermissionDenied => Refusal::Access,
-            _ => Refusal::Protocol,
-        };
         PserverError::Refused {
             address: self.options.address.clone(),
-            about,
+            about: subject_of(status.code()),
             cause: status.message().to_owned(),
         }
     }
@@ -257,11 +251,7 @@ impl Transport for Grpc {
         let program = program.0;
         let request = proto::ProgressRequest { program, num_ranks };
         let reply = self.call(async move { connection.progress(request).await })?;
-        Ok(RunProgress {
-            num_learning: reply.num_learning,
-            absent: reply.absent.into_iter().map(RankId).collect(),
-            learnt_in: reply.learnt_in,
-        })
+        Ok(progress_from_wire(reply))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
@@ -271,6 +261,24 @@ impl Transport for Grpc {
         self.call(async move { connection.goodbye(request).await })?;
         lock(&self.shared.instance).clear();
         Ok(())
+    }
+}
+
+/// Returns the subject of a refusal with a code.
+pub(crate) fn subject_of(code: Code) -> Refusal {
+    match code {
+        Code::AlreadyExists => Refusal::Rank,
+        Code::InvalidArgument | Code::ResourceExhausted | Code::OutOfRange => Refusal::Data,
+        Code::Unauthenticated | Code::PermissionDenied => Refusal::Access,
+        _ => Refusal::Protocol,
+    }
+}
+
+pub(crate) fn progress_from_wire(reply: proto::ProgressReply) -> RunProgress {
+    RunProgress {
+        num_learning: reply.num_learning,
+        absent: reply.absent.into_iter().map(RankId).collect(),
+        learnt_in: reply.learnt_in,
     }
 }
 

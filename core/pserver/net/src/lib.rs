@@ -1,4 +1,4 @@
-//! The parameter server over the network: the exchange over gRPC, and packets over HTTP.
+//! The parameter server over the network: the exchange over gRPC or a message bus, and packets over HTTP.
 //!
 //! ```text
 //! AD instance                                          parameter server
@@ -6,7 +6,7 @@
 //!                                                      Poster ─ packets as JSON ── HTTP ──▶ a receiver
 //! ```
 //!
-//! `proto/pserver.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides.
+//! Past a few nodes the exchange goes over NATS JetStream: see `bus`. `proto/pserver.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides.
 
 #![cfg_attr(
     not(test),
@@ -19,11 +19,13 @@
     )
 )]
 
+mod bus;
 mod grpc_exchange;
 mod poster;
 mod service;
 mod wire;
 
+pub use bus::{BusExchange, BusServer, JetStream, connect as connect_to_bus};
 pub use grpc_exchange::{ExchangeOptions, Grpc, GrpcExchange, connect};
 pub use poster::{Poster, PosterOptions, PosterStatus};
 pub use service::{PserverService, service};

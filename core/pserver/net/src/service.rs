@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgrove_model::ProgramId;
-use callgrove_pserver::{MonotonicClock, PserverError, ServerState};
+use callgrove_pserver::{MonotonicClock, PserverError, RunProgress, ServerState};
 use tonic::{Code, Request, Response, Status};
 
 use super::proto::pserver_server::{Pserver, PserverServer};
@@ -27,14 +27,25 @@ pub fn service(state: Arc<ServerState>) -> PserverServer<PserverService> {
 }
 
 /// Returns the status code of an error, as documented in `proto/pserver.proto`.
-fn status(error: &PserverError) -> Status {
-    let code = match error {
+pub(crate) fn code_of(error: &PserverError) -> Code {
+    match error {
         PserverError::RankTaken { .. } => Code::AlreadyExists,
         PserverError::NotRegistered { .. } => Code::FailedPrecondition,
         PserverError::Limit { .. } => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
-    };
-    Status::new(code, error.to_string())
+    }
+}
+
+fn status(error: &PserverError) -> Status {
+    Status::new(code_of(error), error.to_string())
+}
+
+pub(crate) fn progress_to_wire(progress: RunProgress) -> proto::ProgressReply {
+    proto::ProgressReply {
+        num_learning: progress.num_learning,
+        absent: progress.absent.into_iter().map(|rank| rank.0).collect(),
+        learnt_in: progress.learnt_in,
+    }
 }
 
 fn reply<T>(result: Result<T, PserverError>) -> Result<Response<T>, Status> {
@@ -103,11 +114,7 @@ impl Pserver for PserverService {
         let proto::ProgressRequest { program, num_ranks } = request.into_inner();
         let now_ms = self.clock.now_ms();
         let progress = self.state.progress(ProgramId(program), num_ranks, now_ms);
-        Ok(Response::new(proto::ProgressReply {
-            num_learning: progress.num_learning,
-            absent: progress.absent.into_iter().map(|rank| rank.0).collect(),
-            learnt_in: progress.learnt_in,
-        }))
+        Ok(Response::new(progress_to_wire(progress)))
     }
 
     async fn goodbye(

@@ -19,7 +19,7 @@ const MAX_STALL_ENTRIES: usize = 1 << 15;
 /// Number of stalls, messages and times of all contributions, about 100 MB, at which a recorded run waits for the server.
 const MAX_RECORDED_ENTRIES: usize = 1 << 20;
 /// Maximum number of versions that the server has and has not saved. They stay apart here, because a restarted server
-/// may continue from any of them.
+/// may continue from any of them. Later ones in a log are joined.
 const MAX_UNSAVED: usize = 64;
 
 /// Contributions in the order of their creation: first those that the server has, then those that it lacks.
@@ -139,12 +139,21 @@ impl Outbox {
         let mut contribution = sent.merged();
         // The steps were delivered; a repetition only needs to restore the totals.
         contribution.statistics.steps.clear();
-        if self.retention == Retention::Nothing {
+        let mut is_joined = false;
+        match self.retention {
             // With this retention contributions are held forever, so only totals may be kept.
-            contribution.stall_summaries.clear();
+            Retention::Nothing => contribution.stall_summaries.clear(),
+            // Nothing is sent again: they are held for the models until the server's have them.
+            Retention::Logged => {
+                let models = contribution.models;
+                contribution = Contribution { models, ..Contribution::default() };
+                is_joined = self.held.len() >= MAX_UNSAVED;
+            }
+            Retention::Process | Retention::Saved => {}
         }
         match self.held.back_mut() {
-            Some(last) if last.included_in == included_in => {
+            Some(last) if last.included_in == included_in || is_joined => {
+                last.included_in = included_in;
                 last.contribution.merge(contribution);
                 bound_stalls(self.is_recorded, &mut last.contribution);
             }
@@ -164,7 +173,7 @@ impl Outbox {
     /// Drops what is in the received `version` and, if the server saves, in `saved_version`.
     pub(super) fn settle(&mut self, version: u64, saved_version: u64) {
         let is_done = |held: &Acknowledged| match self.retention {
-            Retention::Process => held.included_in <= version,
+            Retention::Process | Retention::Logged => held.included_in <= version,
             Retention::Saved => held.included_in <= version.min(saved_version),
             Retention::Nothing => false,
         };
@@ -236,7 +245,12 @@ impl Outbox {
         if let Some(sent) = self.sent.take()
             && sent.sequence > last_sequence
         {
-            lost.merge(sent.merged());
+            if retention == Retention::Logged {
+                // A log may still get it, so it keeps its number.
+                self.sent = Some(SentContribution { next: 0, ..sent });
+            } else {
+                lost.merge(sent.merged());
+            }
         }
         lost.merge(std::mem::take(&mut self.waiting));
         self.waiting = lost;

@@ -7,6 +7,7 @@ use callgrove_detect::{FuncModel, Moments};
 use callgrove_incidents::IncidentBook;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
+use super::log::LogProgress;
 use crate::contribution::{Contribution, merge_learnt, merge_model};
 use crate::final_anomalies::FinalAnomalies;
 use crate::functions::FunctionTable;
@@ -69,6 +70,8 @@ pub(crate) struct GlobalState {
     pub(crate) judged_in: BTreeMap<RankKey, u64>,
     /// The version of the last change.
     pub(crate) changed_in: u64,
+    /// What was read of a log on a message bus.
+    pub(crate) log: LogProgress,
 }
 
 /// The changes since the last packet.

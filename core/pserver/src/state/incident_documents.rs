@@ -29,7 +29,7 @@ impl ServerState {
         for (rank, last_step) in &mut progress.live {
             *last_step = global.total.ranks.get(rank).map(|totals| totals.last_step);
         }
-        let waited_for = progress.live.keys().chain(&former_ranks);
+        let waited_for = progress.live.keys().chain(former_ranks.keys());
         let waited_for = waited_for.chain(global.total.ranks.keys());
         progress.settled = global.settled(waited_for);
         let functions = self.function_table();

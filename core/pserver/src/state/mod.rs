@@ -15,6 +15,7 @@ mod exchange_counters;
 mod global;
 mod global_documents;
 mod incident_documents;
+mod log;
 mod packets;
 mod partial;
 mod published_models;
@@ -33,17 +34,20 @@ use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fn
 
 pub use exchange_counters::{EXCHANGE_BOUNDS, ExchangeTimes};
 pub use global_documents::GlobalDocuments;
+pub use log::LoggedPart;
+pub use published_models::ChangedModels;
 pub use saved_state::{ReportsText, SavedGlobalState};
 pub use tally::{ProgramTally, RunTally};
 
 use crate::contribution::{Contribution, ModelKind};
 use crate::error::PserverError;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
-use crate::protocol::{Retention, SyncReply, SyncRequest};
+use crate::protocol::{Cursor, Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::tree_model_book::SharedTreeModels;
 use exchange_counters::ExchangeCounters;
 use global::GlobalState;
+use log::LogProgress;
 use partial::PartialState;
 use published_models::PublishedModels;
 
@@ -94,8 +98,8 @@ pub struct ServerState {
     /// The run; the first instance identifies it.
     run: Mutex<RunIdentity>,
     claims: Mutex<BTreeMap<RankKey, String>>,
-    /// The ranks of instances before a restart, until an instance claims them again.
-    former_ranks: Mutex<BTreeSet<RankKey>>,
+    /// The ranks of instances before a restart, with their instances, until one claims them again.
+    former_ranks: Mutex<BTreeMap<RankKey, String>>,
     /// True if claimed or announced ranks have changed since the state was saved.
     has_unsaved_ranks: AtomicBool,
     functions: RwLock<FunctionTable>,
@@ -103,6 +107,9 @@ pub struct ServerState {
     pub(crate) global: Mutex<GlobalState>,
     published: RwLock<Arc<PublishedModels>>,
     saved_version: AtomicU64,
+    /// What was read of a log on a message bus.
+    log: Mutex<LogProgress>,
+    saved_log: Mutex<LogProgress>,
     model_kind: ModelKind,
     tree_models: SharedTreeModels,
     exchanges: ExchangeCounters,
@@ -126,6 +133,8 @@ impl ServerState {
             global: Mutex::default(),
             published: RwLock::default(),
             saved_version: AtomicU64::new(0),
+            log: Mutex::default(),
+            saved_log: Mutex::default(),
             model_kind: ModelKind::default(),
             tree_models: SharedTreeModels::default(),
             exchanges: ExchangeCounters::default(),
@@ -192,20 +201,24 @@ impl ServerState {
         if self.options.fold_on_sync || is_full {
             self.fold();
         }
-        let published = self.published();
-        let (models, cursor, more) = published.since(request.cursor);
+        let changed = self.models_since(request.cursor);
         let (tree_models, tree_generation) =
             self.tree_models_since(&request.instance, request.tree_generation);
         Ok(SyncReply {
             tree_models,
             tree_generation,
-            version: published.version,
+            version: changed.version,
             included_in,
             saved_version: self.saved_version.load(Ordering::Acquire),
-            models,
-            cursor,
-            more,
+            models: changed.models,
+            cursor: changed.cursor,
+            more: changed.more,
         })
+    }
+
+    /// Returns the models that changed since a cursor, as far as one reply can have them.
+    pub fn models_since(&self, cursor: Cursor) -> ChangedModels {
+        self.published().since(cursor)
     }
 
     /// Merges all partial states into the global one, in their order, and publishes the models.
@@ -223,6 +236,8 @@ impl ServerState {
     pub(crate) fn fold_into(&self, global: &mut GlobalState) {
         let next = global.version + 1;
         let mut changed = false;
+        // Before the partial states, which then have at least what is before the position.
+        global.log = lock(&self.log).clone();
         for partial_state in &self.partial_states {
             let mut contribution = lock(partial_state).take(next, &mut global.sequences);
             if !self.options.joins_incidents {
@@ -236,7 +251,7 @@ impl ServerState {
         let published = if changed {
             PublishedModels::of(global)
         } else {
-            self.published().at(next)
+            self.published().at(next, global.log.position)
         };
         *self
             .published

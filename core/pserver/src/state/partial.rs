@@ -72,6 +72,13 @@ impl Registration {
     pub(super) fn silent_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.last_seen_ms)
     }
+
+    /// Takes the contribution of which no part is missing; it will be in `version`.
+    fn complete(&mut self, sequence: u64, version: u64) -> Contribution {
+        self.last_sequence = sequence;
+        self.last_included_in = version;
+        std::mem::take(&mut self.incomplete).content
+    }
 }
 
 impl PartialState {
@@ -107,12 +114,35 @@ impl PartialState {
         if number.num_left > 0 {
             return Ok(None);
         }
-        registration.last_sequence = number.sequence;
-        registration.last_included_in = version + 1;
-        let complete = std::mem::take(&mut registration.incomplete);
-        self.partial.merge(complete.content);
-        bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
+        let complete = registration.complete(number.sequence, version + 1);
+        self.merge(complete);
         Ok(Some(version + 1))
+    }
+
+    /// Adds a part that a log has, unless the contribution was added before: its ranks were claimed when it was written.
+    pub(super) fn add_logged(
+        &mut self,
+        instance: &str,
+        number: PartNumber,
+        part: Contribution,
+        now_ms: u64,
+    ) {
+        let version = self.version;
+        let registration = match self.registrations.get_mut(instance) {
+            Some(registration) => registration,
+            None => self.registrations.entry(instance.to_owned()).or_default(),
+        };
+        registration.last_seen_ms = now_ms;
+        let is_new = number.sequence > registration.last_sequence;
+        if is_new && registration.incomplete.add(number, part) && number.num_left == 0 {
+            let complete = registration.complete(number.sequence, version + 1);
+            self.merge(complete);
+        }
+    }
+
+    fn merge(&mut self, complete: Contribution) {
+        self.partial.merge(complete);
+        bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
     }
 
     /// Returns whether it is to be folded at once.

@@ -12,10 +12,26 @@ use crate::protocol::{Cursor, PublishedModel};
 /// Approximate maximum size of the models in one reply, in bytes; a reply has at least one model.
 const MAX_REPLY_BYTES: usize = 1 << 20;
 
+/// The models that changed since a cursor.
+#[derive(Clone, Debug)]
+pub struct ChangedModels {
+    /// Version of the global model that they belong to.
+    pub version: u64,
+    /// The entries of the log up to this position are in the models.
+    pub log_position: u64,
+    /// In order of version and function.
+    pub models: Vec<PublishedModel>,
+    /// The cursor for the next request.
+    pub cursor: Cursor,
+    /// True if more models follow.
+    pub more: bool,
+}
+
 /// The models of one version.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PublishedModels {
     pub(super) version: u64,
+    log_position: u64,
     models: Arc<BTreeMap<FuncId, VersionedModel>>,
 }
 
@@ -24,26 +40,34 @@ impl PublishedModels {
     pub(super) fn of(global: &GlobalState) -> Self {
         Self {
             version: global.version,
+            log_position: global.log.position,
             models: Arc::new(global.models.clone()),
         }
     }
 
     /// Returns the same models for another version.
-    pub(super) fn at(&self, version: u64) -> Self {
+    pub(super) fn at(&self, version: u64, log_position: u64) -> Self {
         Self {
             version,
+            log_position,
             models: Arc::clone(&self.models),
         }
     }
 
-    /// Returns the models after a cursor, in order of version and function; the next cursor; and whether more follow.
-    pub(super) fn since(&self, cursor: Cursor) -> (Vec<PublishedModel>, Cursor, bool) {
-        let end = Cursor {
+    /// Returns the models after a cursor.
+    pub(super) fn since(&self, cursor: Cursor) -> ChangedModels {
+        let mut found = ChangedModels {
             version: self.version,
-            fid: FuncId(u32::MAX),
+            log_position: self.log_position,
+            models: Vec::new(),
+            cursor: Cursor {
+                version: self.version,
+                fid: FuncId(u32::MAX),
+            },
+            more: false,
         };
-        if cursor >= end {
-            return (Vec::new(), end, false);
+        if cursor >= found.cursor {
+            return found;
         }
         let mut changed: Vec<(Cursor, &VersionedModel)> = self
             .models
@@ -56,19 +80,22 @@ impl PublishedModels {
             .collect();
         changed.sort_unstable_by_key(|(place, _)| *place);
         let mut num_bytes = 0;
-        let mut models = Vec::with_capacity(changed.len());
+        found.models.reserve(changed.len());
         let mut last = None;
         for (place, VersionedModel { model, coded, .. }) in changed {
             num_bytes += model_wire_bytes(model);
             if num_bytes > MAX_REPLY_BYTES
                 && let Some(last) = last
             {
-                return (models, last, true);
+                found.cursor = last;
+                found.more = true;
+                return found;
             }
             last = Some(place);
             let (model, coded) = (Arc::clone(model), coded.clone());
-            models.push(PublishedModel::with_code(place.fid, model, coded));
+            let model = PublishedModel::with_code(place.fid, model, coded);
+            found.models.push(model);
         }
-        (models, end, false)
+        found
     }
 }

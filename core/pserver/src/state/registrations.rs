@@ -27,9 +27,15 @@ impl ServerState {
     ///
     /// # Errors
     /// [`PserverError::OtherRun`]; [`PserverError::RankTaken`] if another live instance has one of the ranks;
+    /// [`PserverError::Replaced`] if others have taken its ranks while a log was read;
     /// [`PserverError::Limit`] for a name that is too long, or too many ranks or instances.
     pub fn register(&self, hello: &Hello, now_ms: u64) -> Result<Registered, PserverError> {
         self.check_hello(hello)?;
+        if self.is_fenced(&hello.instance) {
+            return Err(PserverError::Replaced {
+                instance: hello.instance.clone(),
+            });
+        }
         lock(&self.run)
             .join(&hello.run)
             .map_err(PserverError::OtherRun)?;
@@ -81,7 +87,7 @@ impl ServerState {
             }
         }
         let former = lock(&self.former_ranks);
-        known.extend(former.iter().filter(|it| it.0 == program).map(|it| it.1));
+        known.extend(former.keys().filter(|it| it.0 == program).map(|it| it.1));
         drop(former);
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
@@ -130,6 +136,49 @@ impl ServerState {
         any
     }
 
+    /// Returns the instances that would lose ranks to a new one: those that are silent for longer than their lease, and
+    /// those of before a restart.
+    ///
+    /// # Errors
+    /// [`PserverError::RankTaken`] if another live instance has one of the ranks.
+    pub fn former_holders(
+        &self,
+        hello: &Hello,
+        now_ms: u64,
+    ) -> Result<BTreeSet<String>, PserverError> {
+        self.former_among(&lock(&self.claims), hello, now_ms)
+    }
+
+    fn former_among(
+        &self,
+        claims: &BTreeMap<RankKey, String>,
+        hello: &Hello,
+        now_ms: u64,
+    ) -> Result<BTreeSet<String>, PserverError> {
+        let before_restart = lock(&self.former_ranks);
+        let mut former = BTreeSet::new();
+        for &rank in &hello.ranks {
+            let key = (hello.program, rank);
+            let holder = claims.get(&key).or_else(|| before_restart.get(&key));
+            let Some(holder) = holder.filter(|it| **it != hello.instance) else {
+                continue;
+            };
+            let partial_state = lock(self.partial_state(holder));
+            if let Some(registration) = partial_state.registration(holder)
+                && registration.is_live(now_ms)
+            {
+                return Err(PserverError::RankTaken {
+                    program: hello.program,
+                    rank,
+                    holder: holder.clone(),
+                    silent_ms: registration.silent_ms(now_ms),
+                });
+            }
+            former.insert(holder.clone());
+        }
+        Ok(former)
+    }
+
     /// Assigns the ranks to the instance; their former holders lose them.
     fn claim(
         &self,
@@ -138,27 +187,7 @@ impl ServerState {
         now_ms: u64,
     ) -> Result<(), PserverError> {
         let mut claims = lock(&self.claims);
-        let mut former = Vec::new();
-        for &(program, rank) in ranks {
-            let Some(holder) = claims.get(&(program, rank)) else {
-                continue;
-            };
-            if *holder == hello.instance {
-                continue;
-            }
-            let partial_state = lock(self.partial_state(holder));
-            if let Some(registration) = partial_state.registration(holder)
-                && registration.is_live(now_ms)
-            {
-                return Err(PserverError::RankTaken {
-                    program,
-                    rank,
-                    holder: holder.clone(),
-                    silent_ms: registration.silent_ms(now_ms),
-                });
-            }
-            former.push(holder.clone());
-        }
+        let former = self.former_among(&claims, hello, now_ms)?;
         for holder in &former {
             for rank in lock(self.partial_state(holder)).leave(holder) {
                 claims.remove(&rank);
@@ -221,15 +250,18 @@ impl ServerState {
     }
 
     /// Returns the ranks that instances have, or had before a restart, to be saved.
-    pub(super) fn ranks_to_save(&self) -> BTreeSet<RankKey> {
+    pub(super) fn ranks_to_save(&self) -> BTreeMap<RankKey, String> {
         self.has_unsaved_ranks.store(false, Ordering::Release);
-        self.registered_ranks()
+        let claims = lock(&self.claims);
+        let mut ranks = lock(&self.former_ranks).clone();
+        ranks.extend(claims.iter().map(|(&rank, it)| (rank, it.clone())));
+        ranks
     }
 
     fn registered_ranks(&self) -> BTreeSet<RankKey> {
         let claims = lock(&self.claims);
         let former_ranks = lock(&self.former_ranks);
-        claims.keys().chain(&*former_ranks).copied().collect()
+        claims.keys().chain(former_ranks.keys()).copied().collect()
     }
 
     fn welcome(&self, ranks: &BTreeSet<RankKey>) -> Welcome {

@@ -12,6 +12,7 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
 use super::global::{GlobalState, VersionedModel};
+use super::log::LogProgress;
 use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
 use crate::error::PserverError;
@@ -22,7 +23,7 @@ use crate::trend::TrendBook;
 /// Name of the file format.
 const FORMAT: &str = "callgrove parameter server";
 /// Version of the file.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ pub struct SavedGlobalState {
     pub obsolete_parts: Range<u64>,
     /// Version of the global model in it.
     version: u64,
+    log: LogProgress,
     parts: Range<u64>,
 }
 
@@ -71,9 +73,11 @@ struct File {
     #[serde(with = "pairs")]
     judged_in: BTreeMap<RankKey, u64>,
     /// The ranks claimed by instances.
-    registered: BTreeSet<RankKey>,
+    #[serde(with = "pairs")]
+    registered: BTreeMap<RankKey, String>,
     /// The numbers of ranks that recorded runs announce.
     announced: BTreeMap<ProgramId, u32>,
+    log: LogProgress,
 }
 
 impl ServerState {
@@ -113,6 +117,7 @@ impl ServerState {
             judged_in: global.judged_in.clone(),
             registered,
             announced,
+            log: global.log.clone(),
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -133,6 +138,7 @@ impl ServerState {
             new_part,
             obsolete_parts,
             version: file.model_version,
+            log: file.log,
             parts,
         })
     }
@@ -145,6 +151,7 @@ impl ServerState {
             .confirm_save(&saved.parts, num_reports);
         self.saved_version
             .fetch_max(saved.version, Ordering::AcqRel);
+        lock(&self.saved_log).clone_from(&saved.log);
     }
 
     /// Continues from a saved state, as if the server had never stopped. `part` returns the part with a number.
@@ -171,6 +178,7 @@ impl ServerState {
         lock(&state.run).clone_from(&file.run);
         *lock(&state.former_ranks) = file.registered;
         *lock(&state.announced_ranks) = file.announced;
+        *lock(&state.log) = file.log;
         let counters = file.statistics.counters.keys().cloned().collect();
         *state
             .counters

@@ -4,6 +4,7 @@
 mod contribution;
 mod error;
 mod fields;
+mod log;
 mod model;
 mod stall_summary;
 #[cfg(test)]
@@ -24,6 +25,9 @@ use contribution::{
     contribution_from_wire, contribution_to_wire, tree_p_values_from_wire, tree_p_values_to_wire,
 };
 use error::{Result, damaged};
+pub(crate) use log::{
+    LogEntry, block_from_wire, block_to_wire, entry_from_wire, fence_to_wire, part_to_wire,
+};
 use model::{model_from_wire, put_model};
 
 pub(crate) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
@@ -58,7 +62,7 @@ pub(crate) fn registered_to_wire(registered: Registered) -> Result<proto::Regist
         last_sequence: registered.last_sequence,
         retention: match registered.retention {
             Retention::Nothing | Retention::Process => proto::Retention::Nothing,
-            Retention::Saved => proto::Retention::Saved,
+            Retention::Saved | Retention::Logged => proto::Retention::Saved,
         }
         .into(),
         params_json: params
@@ -221,6 +225,11 @@ pub(crate) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncReply> {
             .collect(),
         tree_generation: reply.tree_generation,
     })
+}
+
+/// Returns the size of a model on the wire in bytes.
+pub(crate) fn published_bytes(published: &PublishedModel) -> usize {
+    published_to_wire(published).len()
 }
 
 fn published_to_wire(published: &PublishedModel) -> Bytes {

@@ -1,0 +1,108 @@
+//! The models of a server in blocks on the bus: each block is one message, and the newest of each is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::FuncId;
+use callgrove_pserver::{Cursor, PublishedModel, ServerState};
+use prost::Message as _;
+use prost::bytes::Bytes;
+
+use super::connection::{Bus, in_full};
+use crate::{proto, wire};
+
+/// The end of the subject of the newest version.
+pub(super) const VERSION_SUBJECT: &str = "version";
+/// The size of a block at which the number of blocks grows, in bytes.
+const MEAN_BLOCK_BYTES: usize = 128 << 10;
+
+/// The models as they are, or will be, on the bus. Functions are in blocks by the remainder of their index, which is a
+/// hash.
+#[derive(Default)]
+pub(super) struct ModelBlocks {
+    models: BTreeMap<FuncId, PublishedModel>,
+    cursor: Cursor,
+    /// The sequence number of each block; 0 for one without models.
+    sequences: Vec<u64>,
+    /// The blocks that the bus lacks.
+    changed: BTreeSet<usize>,
+    /// The version on the bus.
+    published: Option<proto::PublishedVersion>,
+}
+
+impl ModelBlocks {
+    /// Publishes what changed.
+    ///
+    /// # Errors
+    /// As text, if the bus does not take a message; the next call goes on.
+    pub(super) async fn publish(&mut self, bus: &Bus, state: &ServerState) -> Result<(), String> {
+        let (version, log_position) = self.take_changed(state);
+        self.grow();
+        for index in self.changed.clone() {
+            let models = self.models.iter();
+            let of_block = models.filter(|(fid, _)| self.block_of(**fid) == index);
+            let bytes = wire::block_to_wire(of_block.map(|(_, model)| model));
+            self.sequences[index] = put(bus, &index.to_string(), bytes).await?;
+            self.changed.remove(&index);
+        }
+        let newest = proto::PublishedVersion {
+            epoch: state.options().epoch,
+            version,
+            log_position,
+            tree_generation: state.tree_models().1,
+            blocks: self.sequences.clone(),
+        };
+        // Versions are counted without a change, too.
+        let same_as = |published: &proto::PublishedVersion| {
+            let version = published.version;
+            *published == proto::PublishedVersion { version, ..newest.clone() }
+        };
+        if self.published.as_ref().is_some_and(same_as) {
+            return Ok(());
+        }
+        put(bus, VERSION_SUBJECT, newest.encode_to_vec()).await?;
+        self.published = Some(newest);
+        Ok(())
+    }
+
+    /// Takes the models that changed in the state. Returns its version, and the position of the log in it.
+    fn take_changed(&mut self, state: &ServerState) -> (u64, u64) {
+        loop {
+            let changed = state.models_since(self.cursor);
+            self.cursor = changed.cursor;
+            for model in changed.models {
+                let index = self.block_of(model.fid);
+                self.changed.insert(index);
+                self.models.insert(model.fid, model);
+            }
+            if !changed.more {
+                return (changed.version, changed.log_position);
+            }
+        }
+    }
+
+    /// Doubles the number of blocks until they have a size that messages can have.
+    fn grow(&mut self) {
+        let models = self.models.values();
+        let num_bytes: usize = models.map(wire::published_bytes).sum();
+        let num_blocks = num_bytes.div_ceil(MEAN_BLOCK_BYTES).next_power_of_two();
+        if num_blocks > self.sequences.len() {
+            self.sequences = vec![0; num_blocks];
+            let blocks = self.models.keys().map(|&fid| self.block_of(fid));
+            self.changed = blocks.collect();
+        }
+    }
+
+    fn block_of(&self, fid: FuncId) -> usize {
+        fid.0 as usize % self.sequences.len().max(1)
+    }
+}
+
+/// Publishes a message of the stream of models; returns its sequence number.
+async fn put(bus: &Bus, block: &str, bytes: Vec<u8>) -> Result<u64, String> {
+    let sent = bus
+        .jetstream
+        .publish(bus.models_of(block), Bytes::from(bytes));
+    let acknowledged = sent.await.map_err(|error| in_full(&error))?.await;
+    let acknowledged = acknowledged.map_err(|error| in_full(&error))?;
+    Ok(acknowledged.sequence)
+}

@@ -1,0 +1,96 @@
+//! The newest models, as an instance reads them from the bus.
+
+use callgrove_pserver::{Cursor, PublishedModel};
+use prost::Message as _;
+
+use super::connection::{Bus, in_full};
+use super::model_blocks::VERSION_SUBJECT;
+use crate::{proto, wire};
+
+/// How often a version is read again whose blocks were replaced meanwhile.
+const MAX_READS: usize = 8;
+
+/// What an instance has of the published models.
+#[derive(Debug, Default)]
+pub(super) struct PublishedReader {
+    /// The newest version that was read completely.
+    version: proto::PublishedVersion,
+}
+
+impl PublishedReader {
+    /// Reads the newest version and the models that changed. `cursor` is the position of the instance: at the start all
+    /// models are read.
+    ///
+    /// # Errors
+    /// As text, if the bus does not answer, or a message is damaged.
+    pub(super) async fn read(
+        &mut self,
+        bus: &Bus,
+        cursor: Cursor,
+    ) -> Result<Vec<PublishedModel>, String> {
+        if cursor == Cursor::default() {
+            self.version = proto::PublishedVersion::default();
+        }
+        let mut models = Vec::new();
+        for _ in 0..MAX_READS {
+            let Some(newest) = newest_version(bus).await? else {
+                return Ok(models);
+            };
+            let mut is_whole = true;
+            for (index, &sequence) in newest.blocks.iter().enumerate() {
+                let has = self.version.blocks.get(index).copied().unwrap_or(0);
+                if sequence == has || sequence == 0 {
+                    continue;
+                }
+                match bus.models.direct_get(sequence).await {
+                    Ok(message) => {
+                        let block = wire::block_from_wire(message.payload);
+                        models.extend(block.map_err(|error| error.to_string())?);
+                        self.note(index, sequence);
+                    }
+                    // Replaced since the version was read.
+                    Err(error) if is_absent(&error) => is_whole = false,
+                    Err(error) => return Err(in_full(&error)),
+                }
+            }
+            if is_whole {
+                self.version = newest;
+                return Ok(models);
+            }
+        }
+        // What was read is newer than the version, which the next request reads.
+        Ok(models)
+    }
+
+    /// Returns the newest version that was read completely.
+    pub(super) fn version(&self) -> &proto::PublishedVersion {
+        &self.version
+    }
+
+    fn note(&mut self, index: usize, sequence: u64) {
+        let blocks = &mut self.version.blocks;
+        if blocks.len() <= index {
+            blocks.resize(index + 1, 0);
+        }
+        blocks[index] = sequence;
+    }
+}
+
+/// Returns the newest version; `None` before the first.
+///
+/// # Errors
+/// As text.
+pub(super) async fn newest_version(bus: &Bus) -> Result<Option<proto::PublishedVersion>, String> {
+    let subject = bus.models_of(VERSION_SUBJECT);
+    match bus.models.direct_get_last_for_subject(subject).await {
+        Ok(message) => proto::PublishedVersion::decode(message.payload)
+            .map(Some)
+            .map_err(|error| error.to_string()),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(in_full(&error)),
+    }
+}
+
+fn is_absent(error: &async_nats::jetstream::stream::DirectGetError) -> bool {
+    error.kind() == async_nats::jetstream::stream::DirectGetErrorKind::NotFound
+}
