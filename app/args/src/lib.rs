@@ -29,7 +29,7 @@ use callgrove_judge::active::QueryStrategy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use causes::{CausesArgs, IncidentsArgs, NodesArgs, PatternsArgs, TrendsArgs};
-pub use cluster::{ClusterCommand, ClusterUpArgs};
+pub use cluster::{BusArgs, ClusterCommand, ClusterUpArgs};
 pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
 pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
@@ -149,6 +149,8 @@ pub enum CliCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Run NATS JetStream as the message bus of a job, for more nodes than one parameter server can talk to
+    Bus(BusArgs),
     /// Copy the live streams of a job to files, so that no AD instance can delay the job
     Relay(RelayArgs),
     /// Publish a recorded trace again, step by step, as TAU would

@@ -20,6 +20,10 @@ pub struct AdArgs {
     /// (--announce). Without it, the models are those of this instance's ranks
     #[arg(long, value_name = "URL|FILE.address")]
     pub pserver: Option<String>,
+    /// Message bus over which the parameter server joins the models instead: the address file of `callgrove bus`, or
+    /// nats://host:port/JOB of a NATS server of your site
+    #[arg(long, value_name = "FILE.address|URL", conflicts_with = "pserver")]
+    pub bus: Option<String>,
     #[command(flatten)]
     pub provdb: ProvDbArgs,
     #[command(flatten)]
@@ -82,6 +86,10 @@ pub struct PserverArgs {
     /// statistics and models of the run are saved there, and `callgrove open` finds the anomalies there
     #[arg(long, value_name = "FOLDER|URL|FILE.address")]
     pub provdb: Option<String>,
+    /// Message bus over which AD instances send their data instead: the address file of `callgrove bus`, or
+    /// nats://host:port/JOB of a NATS server of your site
+    #[arg(long, value_name = "FILE.address|URL")]
+    pub bus: Option<String>,
     #[command(flatten)]
     pub stats: StatsArgs,
     #[command(flatten)]

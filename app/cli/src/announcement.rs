@@ -125,8 +125,8 @@ impl ServerPlan {
 
 /// Returns the token of an address file that this server wrote before, so that clients of it need no new one, or else a
 /// new token.
-fn token_of(file: &AddressFile) -> Result<Token> {
-    let before = file.read(None).ok();
+pub(crate) fn token_of(file: &AddressFile) -> Result<Token> {
+    let before = file.read(None).or_else(|_| file.read_bus(None)).ok();
     let before = before.and_then(|it| Token::new(&it.token, "the address file").ok());
     Ok(before.map_or_else(Token::random, Ok)?)
 }
@@ -182,7 +182,7 @@ pub(crate) fn pinned_url(server: &RunningServer) -> String {
 }
 
 /// Returns host and port by which other machines reach an address of this machine.
-fn address_of(listening: SocketAddr) -> String {
+pub(crate) fn address_of(listening: SocketAddr) -> String {
     match host_name() {
         Some(name) if listening.ip().is_unspecified() => format!("{name}:{}", listening.port()),
         None if listening.ip().is_unspecified() => format!("localhost:{}", listening.port()),

@@ -26,7 +26,9 @@ pub use axum::Router;
 pub use callgrove_access::{
     TOKEN_VARIABLE, Token, TokenEntry, TokenError, TokenFile, TokenList, TokenRole,
 };
-pub use callgrove_net::{AddressFile, Credential, ServerAnnouncement};
+pub use callgrove_net::{
+    AddressFile, BUS_SCHEME, Credential, Fingerprint, ServerAnnouncement, certificates,
+};
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;
 pub use issued_certificate::new_certificate_pem;

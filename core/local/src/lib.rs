@@ -27,6 +27,7 @@ use callgrove_source::{FileReader, FileSystem, OneByOne, SourceError, Workers};
 pub use background_process::{BackgroundProcess, ProcessEnd};
 pub use host_name::host_name;
 pub use private_folder::create_private_folder;
+pub use process_group::replace_process;
 pub use resident_memory::resident_bytes;
 
 /// The files of this machine.

@@ -7,6 +7,10 @@ pub(crate) fn spawn_apart(_: &mut Command) -> io::Result<Child> {
     Err(unsupported())
 }
 
+pub fn replace_process(_: &mut Command) -> io::Error {
+    unsupported()
+}
+
 pub(crate) fn terminate(_: u32) -> io::Result<()> {
     Err(unsupported())
 }

@@ -21,6 +21,10 @@ use crate::fingerprint::Fingerprint;
 
 /// The end of the name of each address file. It shows what a path is before the file exists.
 const EXTENSION: &str = "address";
+/// The scheme of the URL of a server.
+const SERVER_SCHEME: &str = "https";
+/// The scheme of the URL of a message bus.
+pub const BUS_SCHEME: &str = "tls";
 /// Version of the format.
 const VERSION: u32 = 1;
 /// Maximum size of a file, in bytes; a token has at most 4096.
@@ -33,7 +37,7 @@ pub struct AddressFile(PathBuf);
 /// What a server announces.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerAnnouncement {
-    /// `https://host:port`.
+    /// `https://host:port`; of a message bus `tls://host:port`.
     pub url: Uri,
     /// The fingerprint of its certificate.
     pub fingerprint: Fingerprint,
@@ -86,6 +90,18 @@ impl AddressFile {
     /// [`ErrorKind::NotFound`] if there is no file yet; other kinds if another user could have written or read the file,
     /// or it has other content.
     pub fn read(&self, trusted: Option<u32>) -> io::Result<ServerAnnouncement> {
+        self.read_of(SERVER_SCHEME, trusted)
+    }
+
+    /// Returns what the message bus of the file announces.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_bus(&self, trusted: Option<u32>) -> io::Result<ServerAnnouncement> {
+        self.read_of(BUS_SCHEME, trusted)
+    }
+
+    fn read_of(&self, scheme: &str, trusted: Option<u32>) -> io::Result<ServerAnnouncement> {
         let path = self.0.display();
         let named = |error: io::Error| {
             let text = if error.kind() == ErrorKind::NotFound {
@@ -104,7 +120,7 @@ impl AddressFile {
         let mut text = String::new();
         let read = file.take(MAX_BYTES).read_to_string(&mut text);
         read.map_err(named)?;
-        parse(&text).map_err(|fault| named(io::Error::new(ErrorKind::InvalidData, fault)))
+        parse(&text, scheme).map_err(|fault| named(io::Error::new(ErrorKind::InvalidData, fault)))
     }
 
     /// Writes what a server announces, atomically, for the user alone. The folder must be one that other users cannot
@@ -150,7 +166,7 @@ impl AddressFile {
     }
 }
 
-fn parse(text: &str) -> Result<ServerAnnouncement, String> {
+fn parse(text: &str, scheme: &str) -> Result<ServerAnnouncement, String> {
     let content: Content = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if content.version != VERSION {
         return Err(format!(
@@ -162,8 +178,15 @@ fn parse(text: &str) -> Result<ServerAnnouncement, String> {
         .url
         .parse()
         .map_err(|error| format!("{error} in its url"))?;
-    if url.scheme_str() != Some("https") || url.port().is_none() {
-        return Err("its url is not https://host:port".to_owned());
+    match url.scheme_str() {
+        Some(BUS_SCHEME) if scheme != BUS_SCHEME => {
+            return Err("it is that of a message bus: name it by --bus".to_owned());
+        }
+        Some(SERVER_SCHEME) if scheme == BUS_SCHEME => {
+            return Err("it is that of another server: name that of `callgrove bus`".to_owned());
+        }
+        Some(found) if found == scheme && url.port().is_some() => {}
+        _ => return Err(format!("its url is not {scheme}://host:port")),
     }
     Ok(ServerAnnouncement {
         url,

@@ -35,7 +35,9 @@ pub enum PserverError {
         instance: String,
     },
     /// Another instance reads the ranks of this one, which was silent for too long.
-    #[error("AD instance {instance} was silent for too long, and another has taken its ranks; start it again")]
+    #[error(
+        "AD instance {instance} was silent for too long, and another has taken its ranks; start it again"
+    )]
     Replaced {
         /// The instance.
         instance: String,

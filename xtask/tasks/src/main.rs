@@ -8,6 +8,8 @@ mod demo;
 mod docs;
 mod fuzz;
 mod lab;
+mod nats;
+mod pip;
 mod process_table;
 mod python;
 mod shell;

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;
-use crate::{adios2, python, shell, wasm, watch, web};
+use crate::{adios2, nats, python, shell, wasm, watch, web};
 
 /// Longest time of a process of one test. Less than the time after which cargo-nextest ends a test
 /// (`.config/nextest.toml`), so that its stack is printed before.
@@ -23,10 +23,11 @@ pub(crate) type Exports = Vec<(&'static str, PathBuf)>;
 /// Installs the requirements of the tests other than system packages.
 ///
 /// # Errors
-/// ADIOS2 or Python's packages are missing and cannot be installed.
+/// ADIOS2, nats-server or Python's packages are missing and cannot be installed.
 pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
     let adios2 = adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path));
     let mut exports: Exports = adios2.into_iter().collect();
+    exports.push((nats::VARIABLE, nats::ensure(workspace)?));
     exports.push((python::VARIABLE, python::ensure(workspace)?));
     Ok(exports)
 }
@@ -44,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    let mut exports = steps.run("ADIOS2 and Python's packages", || set_up(workspace))?;
+    let mut exports = steps.run("ADIOS2, NATS and Python's packages", || set_up(workspace))?;
     steps.run("format", || {
         shell::run(&mut workspace.cargo(["fmt", "--all", "--check"]))
     })?;

@@ -9,7 +9,7 @@ use callgrove_model::{WarningKind, count_of, thousands};
 use callgrove_pipeline::{OpenedStreams, open_store, state_of_one_instance};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::ModelExchange;
-use callgrove_pserver_net::{ExchangeOptions, connect};
+use callgrove_pserver_net::{ExchangeOptions, connect, connect_to_bus};
 use serde_json::json;
 
 use crate::ad_settings::{instance_options, open_streams};
@@ -23,14 +23,15 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let credential = credential(&args.connect)?;
     let options = instance_options(&args.streams, &args.detect)?;
-    let exchange: Box<dyn ModelExchange> = match &args.pserver {
-        None => Box::new(state_of_one_instance().session()),
-        Some(address) => {
-            let mut options = ExchangeOptions::new(address);
-            options.credential.clone_from(&credential);
-            options.ca_file.clone_from(&args.connect.ca.ca_file);
-            Box::new(connect(options)?)
-        }
+    let exchange_options = |address: &String| ExchangeOptions {
+        credential: credential.clone(),
+        ca_file: args.connect.ca.ca_file.clone(),
+        ..ExchangeOptions::new(address)
+    };
+    let exchange: Box<dyn ModelExchange> = match (&args.pserver, &args.bus) {
+        (None, None) => Box::new(state_of_one_instance().session()),
+        (Some(address), _) => Box::new(connect(exchange_options(address))?),
+        (None, Some(address)) => Box::new(connect_to_bus(exchange_options(address))?),
     };
     let store = match &args.provdb.provdb {
         None => None,

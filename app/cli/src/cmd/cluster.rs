@@ -1,7 +1,7 @@
 //! `callgrove cluster`: the servers of a job in the background.
 
 use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ use callgrove_args::{ClusterCommand, ClusterUpArgs};
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval between two looks at a server.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The name of the message bus, which not every job has.
+const BUS: &str = "bus";
 
 /// A server of a job: the files of its folder that begin with its name.
 struct JobServer {
@@ -46,7 +49,7 @@ fn up(args: &ClusterUpArgs) -> Result<Exit> {
         let job = args.job.display();
         format!("cannot use {job} as the folder of a job")
     })?;
-    let [database, server] = servers(&args.job);
+    let [bus, database, server] = servers(&args.job);
     let shards = args.shards.map(|it| it.to_string());
     let mut database_args = vec!["provdb", &args.provdb];
     if let Some(shards) = &shards {
@@ -54,28 +57,45 @@ fn up(args: &ClusterUpArgs) -> Result<Exit> {
     }
     let database_url = database.start(&database_args, &stop)?;
     let database_file = database.address_file().display().to_string();
-    let server_url = server.start(&["pserver", "--provdb", &database_file], &stop)?;
+    let mut server_args = vec!["pserver", "--provdb", &database_file];
+    let bus_file = bus.address_file().display().to_string();
+    let bus_url = match &args.bus {
+        Some(folder) => {
+            server_args.extend(["--bus", &bus_file]);
+            let folder = folder.display().to_string();
+            Some(bus.start(&["bus", &folder], &stop)?)
+        }
+        None => None,
+    };
+    let server_url = server.start(&server_args, &stop)?;
     let server_file = server.address_file().display().to_string();
+    let exchange = match bus_url {
+        Some(_) => format!("--bus {bus_file}"),
+        None => format!("--pserver {server_file}"),
+    };
     let job = args.job.display();
     print(|out| {
+        if let Some(url) = bus_url {
+            writeln!(out, "the message bus listens at {url}")?;
+        }
         writeln!(out, "the database listens at {database_url}")?;
         writeln!(out, "the parameter server listens at {server_url}")?;
         writeln!(
             out,
-            "on each node: callgrove ad STREAMS --pserver {server_file} --provdb {database_file}"
+            "on each node: callgrove ad STREAMS {exchange} --provdb {database_file}"
         )?;
         writeln!(out, "to watch:     callgrove watch {server_file}")?;
-        writeln!(out, "to end both:  callgrove cluster down {job}")
+        writeln!(out, "to end all:   callgrove cluster down {job}")
     })?;
     Ok(Exit::Success)
 }
 
 fn down(job: &Path) -> Result<Exit> {
     let stop = StopSignal::listen()?;
-    let [database, server] = servers(job);
+    let [bus, database, server] = servers(job);
     let mut exit = Exit::Success;
-    // The parameter server stores its statistics last.
-    for server in [server, database] {
+    // The parameter server stores its statistics last, and reads the bus before.
+    for server in [server, bus, database] {
         let was_running = server.process.is_running()?;
         if was_running {
             server.end(&stop)?;
@@ -88,7 +108,8 @@ fn down(job: &Path) -> Result<Exit> {
 /// Makes a token for both servers, and an address file with it for each that has announced itself.
 fn invite(job: &Path, name: &str, role: TokenRole) -> Result<Exit> {
     let mut announced = Vec::new();
-    for server in servers(job) {
+    // A message bus knows one token.
+    for server in servers(job).into_iter().filter(|it| it.name != BUS) {
         let file = server.announcement()?;
         match file.read(None) {
             Ok(announcement) => announced.push((file, announcement)),
@@ -127,9 +148,9 @@ fn invite(job: &Path, name: &str, role: TokenRole) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Returns the database and the parameter server of a job.
-fn servers(job: &Path) -> [JobServer; 2] {
-    ["provdb", "pserver"].map(|name| {
+/// Returns the message bus, the database and the parameter server of a job.
+fn servers(job: &Path) -> [JobServer; 3] {
+    [BUS, "provdb", "pserver"].map(|name| {
         let process_file = job.join(format!("{name}.process"));
         JobServer {
             name,
@@ -145,6 +166,14 @@ impl JobServer {
         self.folder.join(format!("{}.address", self.name))
     }
 
+    fn read(&self, file: &AddressFile) -> io::Result<ServerAnnouncement> {
+        if self.name == BUS {
+            file.read_bus(None)
+        } else {
+            file.read(None)
+        }
+    }
+
     fn announcement(&self) -> Result<AddressFile> {
         AddressFile::to_write(&self.address_file()).map_err(|fault| anyhow!(fault))
     }
@@ -157,9 +186,9 @@ impl JobServer {
     fn start(&self, args: &[&str], stop: &StopSignal) -> Result<String> {
         let file = self.announcement()?;
         if self.process.is_running()? {
-            return Ok(file.read(None)?.url.to_string());
+            return Ok(self.read(&file)?.url.to_string());
         }
-        let before = file.read(None).ok();
+        let before = self.read(&file).ok();
         let log = self.log();
         let cannot_start = || format!("cannot start {}", self.name);
         let messages = OpenOptions::new().append(true).create(true).open(&log);
@@ -179,7 +208,8 @@ impl JobServer {
         Ok(announced.url.to_string())
     }
 
-    /// Waits until the server, which has just started, has announced itself: each start makes another certificate.
+    /// Waits until the server, which has just started, has announced itself: each start makes another certificate, but
+    /// not of a message bus, whose clients need not know that it was away.
     fn announced(
         &self,
         file: &AddressFile,
@@ -188,8 +218,11 @@ impl JobServer {
     ) -> Result<ServerAnnouncement> {
         let start = Instant::now();
         while start.elapsed() < START_TIMEOUT && !stop.is_set() {
-            match file.read(None) {
-                Ok(now) if before.is_none_or(|it| it.fingerprint != now.fingerprint) => {
+            match self.read(file) {
+                Ok(now)
+                    if self.name == BUS
+                        || before.is_none_or(|it| it.fingerprint != now.fingerprint) =>
+                {
                     return Ok(now);
                 }
                 _ if !self.process.is_running()? => {
@@ -234,7 +267,11 @@ impl JobServer {
         } else {
             "does not run"
         };
+        let is_bus = self.name == BUS;
         let (how, exit) = match self.process.end()? {
+            ProcessEnd::NeverRan if is_bus => return Ok(Exit::Success),
+            // The bus is another program, which notes nothing.
+            ProcessEnd::Unknown if is_bus && was_running => (String::new(), Exit::Success),
             ProcessEnd::NeverRan => (String::new(), Exit::Success),
             ProcessEnd::Code(0) => (": exit code 0".to_owned(), Exit::Success),
             ProcessEnd::Code(code) => {

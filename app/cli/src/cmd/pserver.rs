@@ -12,7 +12,7 @@ use callgrove_pipeline::{
 };
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::{LEASE_MS, MonotonicClock, ServerState};
-use callgrove_pserver_net::{Poster, PosterOptions, service};
+use callgrove_pserver_net::{BusServer, ExchangeOptions, Poster, PosterOptions, service};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::maintenance::{Maintenance, MaintenanceConfig, MaintenanceEnd};
@@ -75,6 +75,16 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
+    let bus = match &args.bus {
+        Some(address) => {
+            let options = ExchangeOptions {
+                credential: credential.clone(),
+                ..ExchangeOptions::new(address)
+            };
+            Some(BusServer::start(&options, Arc::clone(&state))?)
+        }
+        None => None,
+    };
     let page = watching_page(&api)?.merge(monitoring::router(Monitored {
         state: Some(Arc::clone(&state)),
         database: maintenance.database_health(),
@@ -100,7 +110,9 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     while !stop.is_set() && !is_over() {
         std::thread::sleep(POLL_INTERVAL);
         let learning = learner.as_ref().and_then(TreeLearner::problem);
-        problems.report(maintenance.problems().into_iter().chain(learning).collect());
+        let bus = bus.as_ref().and_then(BusServer::problem);
+        let others = learning.into_iter().chain(bus);
+        problems.report(maintenance.problems().into_iter().chain(others).collect());
     }
     finish_learning(learner);
     stop.wait_for(STOP_TIMEOUT, || match state.num_live(clock.now_ms()) {
@@ -110,7 +122,11 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
             "{num_live} AD instances that still have data to send"
         )),
     });
+    let unread = bus.and_then(BusServer::finish);
     let kept = finish(maintenance);
+    if let Some(problem) = unread {
+        bail!("{problem}; the next parameter server of the job reads the rest");
+    }
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
     kept

@@ -146,7 +146,10 @@ impl Outbox {
             // Nothing is sent again: they are held for the models until the server's have them.
             Retention::Logged => {
                 let models = contribution.models;
-                contribution = Contribution { models, ..Contribution::default() };
+                contribution = Contribution {
+                    models,
+                    ..Contribution::default()
+                };
                 is_joined = self.held.len() >= MAX_UNSAVED;
             }
             Retention::Process | Retention::Saved => {}

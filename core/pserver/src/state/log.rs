@@ -14,6 +14,7 @@ use super::{ServerState, lock};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
 use crate::functions::FunctionRequest;
+use crate::model_exchange::Hello;
 use crate::protocol::PartNumber;
 
 /// One part of a contribution, as a log has it. The parts of a contribution follow one another without others between.
@@ -81,8 +82,20 @@ impl ServerState {
         added
     }
 
+    /// Takes what a registration at a position of the log says of the run, for a server that has not seen it itself. It
+    /// claims no ranks.
+    pub fn add_registration(&self, hello: &Hello, position: u64) {
+        let is_valid = self.check_hello(hello).is_ok();
+        if is_valid && lock(&self.run).join(&hello.run).is_ok() {
+            self.announce(hello);
+            self.note_former_ranks(hello);
+        }
+        self.advance_log(position);
+    }
+
     /// Ends the contributions of an instance, at a position of the log.
     pub fn fence(&self, instance: String, position: u64) {
+        self.goodbye(&instance);
         lock(&self.log).fenced.insert(instance);
         self.advance_log(position);
     }

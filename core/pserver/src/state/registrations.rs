@@ -203,8 +203,21 @@ impl ServerState {
         Ok(())
     }
 
+    /// Keeps the ranks of an instance that registered at an earlier server, as far as no instance claims them.
+    pub(super) fn note_former_ranks(&self, hello: &Hello) {
+        let claims = lock(&self.claims);
+        let mut former_ranks = lock(&self.former_ranks);
+        for &rank in &hello.ranks {
+            let key = (hello.program, rank);
+            if !claims.contains_key(&key) {
+                former_ranks.insert(key, hello.instance.clone());
+                self.has_unsaved_ranks.store(true, Ordering::Release);
+            }
+        }
+    }
+
     /// Keeps the number of ranks that a recorded run announces.
-    fn announce(&self, hello: &Hello) {
+    pub(super) fn announce(&self, hello: &Hello) {
         let Some(num_ranks) = hello.recorded_ranks else {
             return;
         };
@@ -290,7 +303,7 @@ impl ServerState {
         }
     }
 
-    fn check_hello(&self, hello: &Hello) -> Result<(), PserverError> {
+    pub(super) fn check_hello(&self, hello: &Hello) -> Result<(), PserverError> {
         if hello.ranks.len() > MAX_RANKS {
             return Err(PserverError::Limit {
                 what: format!("{} ranks of one instance", hello.ranks.len()),

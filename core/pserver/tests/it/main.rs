@@ -3,6 +3,7 @@
 mod faults;
 mod faulty;
 mod incidents;
+mod log;
 mod merging;
 mod packets;
 mod saving;

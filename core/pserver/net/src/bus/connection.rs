@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use async_nats::{Client, ConnectOptions, HeaderMap};
-use callgrove_net::{AddressFile, AnnouncedServer, Credential, pinned_config};
+use callgrove_net::{AddressFile, Credential, pinned_config};
 use prost::bytes::Bytes;
 
 use crate::MAX_MESSAGE_BYTES;
@@ -132,21 +132,12 @@ impl BusAddress {
         let Some(file) = AddressFile::named(&options.address) else {
             return Self::of_url(&options.address);
         };
-        let path = file.path().display().to_string();
-        let trusted = options
-            .credential
-            .as_ref()
-            .and_then(Credential::server_user);
-        let server = AnnouncedServer::new(file, trusted);
+        let credential = options.credential.as_ref();
+        let trusted = credential.and_then(Credential::server_user);
         // A network file system may not answer.
-        let read = tokio::task::spawn_blocking(move || server.read());
+        let read = tokio::task::spawn_blocking(move || file.read_bus(trusted));
         let announcement = read.await.map_err(|error| error.to_string())?;
         let announcement = announcement.map_err(|error| error.to_string())?;
-        if announcement.url.scheme_str() != Some("tls") {
-            return Err(format!(
-                "{path} is the address file of another server; that of `callgrove bus` is needed"
-            ));
-        }
         let address = Self::of_url(&announcement.url.to_string())?;
         let pinned = pinned_config(announcement.fingerprint, &[])?;
         Ok(Self {

@@ -198,7 +198,11 @@ impl JetStream {
             return Ok(None);
         }
         let entries = std::mem::take(&mut self.entries);
-        let id = format!("{:016x}-{}", callgrove_model::fnv1a(request.instance.as_bytes()), number.sequence);
+        let id = format!(
+            "{:016x}-{}",
+            callgrove_model::fnv1a(request.instance.as_bytes()),
+            number.sequence
+        );
         let bus = self.bus()?;
         self.within(bus.append(&entries, &id)).map(Some)
     }
@@ -251,7 +255,10 @@ impl Transport for JetStream {
                     return result;
                 }
                 Err(PserverError::NotConnected { .. }) => RETRY_INTERVAL,
-                Err(PserverError::Refused { about: Refusal::Rank, .. }) => REGISTER_RETRY_INTERVAL,
+                Err(PserverError::Refused {
+                    about: Refusal::Rank,
+                    ..
+                }) => REGISTER_RETRY_INTERVAL,
                 Err(_) => return result,
             };
             if self.is_known || Instant::now() + pause > give_up {
@@ -281,7 +288,11 @@ impl Transport for JetStream {
             return Err(self.not_registered());
         }
         let is_poll = request.part.sequence == 0;
-        let included_in = if is_poll { Some(0) } else { self.append(&request)? };
+        let included_in = if is_poll {
+            Some(0)
+        } else {
+            self.append(&request)?
+        };
         let mut reply = SyncReply {
             included_in,
             cursor: request.cursor,

@@ -54,7 +54,11 @@ impl ModelBlocks {
         // Versions are counted without a change, too.
         let same_as = |published: &proto::PublishedVersion| {
             let version = published.version;
-            *published == proto::PublishedVersion { version, ..newest.clone() }
+            *published
+                == proto::PublishedVersion {
+                    version,
+                    ..newest.clone()
+                }
         };
         if self.published.as_ref().is_some_and(same_as) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! The parameter server's side of a message bus: reads the log, publishes models, answers requests.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,8 +9,8 @@ use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::consumer::{Consumer, DeliverPolicy};
 use async_nats::jetstream::{Message as LogMessage, stream};
 use async_nats::{HeaderMap, Message as Request, Subscriber};
-use callgrove_model::ProgramId;
-use callgrove_pserver::{MonotonicClock, PserverError, ServerState};
+use callgrove_model::{ProgramId, fnv1a};
+use callgrove_pserver::{Hello, MonotonicClock, PserverError, ServerState};
 use futures_util::{FutureExt as _, StreamExt as _};
 use prost::Message as _;
 use prost::bytes::Bytes;
@@ -48,10 +49,7 @@ impl BusServer {
     ///
     /// # Errors
     /// [`PserverError::NotConnected`] if the bus cannot be reached or lacks what is needed; [`PserverError::BadOption`].
-    pub fn start(
-        options: &ExchangeOptions,
-        state: Arc<ServerState>,
-    ) -> Result<Self, PserverError> {
+    pub fn start(options: &ExchangeOptions, state: Arc<ServerState>) -> Result<Self, PserverError> {
         let runtime = runtime_of(options, "bus-server")?;
         let give_up = Instant::now() + options.startup_wait;
         let bus = loop {
@@ -80,6 +78,7 @@ impl BusServer {
             blocks: ModelBlocks::default(),
             unplaced: Vec::new(),
             waiting: Vec::new(),
+            registered: BTreeSet::new(),
             num_refused: 0,
             problem: Arc::clone(&problem),
         };
@@ -105,7 +104,9 @@ impl BusServer {
         match ended {
             Ok(Ok(())) => lock(&self.problem).clone(),
             Ok(Err(panicked)) => Some(panicked.to_string()),
-            Err(_) => Some(format!("the log was not read to its end within {END_TIMEOUT:?}")),
+            Err(_) => Some(format!(
+                "the log was not read to its end within {END_TIMEOUT:?}"
+            )),
         }
     }
 }
@@ -139,6 +140,8 @@ struct Reader {
     /// Requests that have arrived since the end of the log was asked for.
     unplaced: Vec<Request>,
     waiting: Vec<WaitingRequest>,
+    /// Hashes of the registrations that the log has.
+    registered: BTreeSet<u64>,
     num_refused: u64,
     problem: Arc<Mutex<Option<String>>>,
 }
@@ -195,12 +198,13 @@ impl Reader {
     }
 
     /// Begins to read the log after what the state has.
-    async fn open_log(
-        &mut self,
-    ) -> Result<Ordered, String> {
+    async fn open_log(&mut self) -> Result<Ordered, String> {
         let info = self.bus.log.get_info().await.map_err(|it| in_full(&it))?;
         self.log = info.created.unix_timestamp_nanos().to_string();
-        self.position = self.state.begin_log(&self.log).max(self.position_in(&info.state));
+        self.position = self
+            .state
+            .begin_log(&self.log)
+            .max(self.position_in(&info.state));
         let consumer: Consumer<OrderedConfig> = self
             .bus
             .log
@@ -257,6 +261,10 @@ impl Reader {
                 self.state.count_exchange(start.elapsed());
                 added
             }
+            Ok(wire::LogEntry::Registration(hello)) => {
+                self.state.add_registration(&hello, position);
+                Ok(())
+            }
             Ok(wire::LogEntry::Fence(instance)) => {
                 self.state.fence(instance, position);
                 Ok(())
@@ -290,12 +298,22 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives each new request the present end of the log. Instances that are about to lose ranks are fenced before.
+    /// Gives each new request the present end of the log, which then has registrations, and before them the ends of the
+    /// instances whose ranks they take.
     async fn place_requests(&mut self) -> Result<(), String> {
         for request in &self.unplaced {
-            for instance in self.former_holders(request) {
+            let Some(hello) = registration_of(request) else {
+                continue;
+            };
+            let former = self.state.former_holders(&hello, self.clock.now_ms());
+            for instance in former.into_iter().flatten() {
                 let fence = wire::fence_to_wire(&instance);
                 self.bus.append(&[fence], &instance).await?;
+            }
+            if self.registered.insert(fnv1a(&request.payload)) {
+                let registration = decoded(request.payload.clone()).map_err(|it| it.1)?;
+                let entry = wire::registration_to_wire(registration);
+                self.bus.append(&[entry], &hello.instance).await?;
             }
         }
         let position = self.end_of_log().await?;
@@ -303,20 +321,6 @@ impl Reader {
         let placed = placed.map(|request| WaitingRequest { request, position });
         self.waiting.extend(placed);
         Ok(())
-    }
-
-    /// Returns the instances whose ranks a registration takes.
-    fn former_holders(&self, request: &Request) -> Vec<String> {
-        if method_of(request) != "register" {
-            return Vec::new();
-        }
-        let hello = proto::RegisterRequest::decode(request.payload.clone()).ok();
-        let hello = hello.and_then(|it| wire::hello_from_wire(it).ok());
-        let former = hello.and_then(|hello| {
-            let former = self.state.former_holders(&hello, self.clock.now_ms());
-            former.ok()
-        });
-        former.into_iter().flatten().collect()
     }
 
     /// Answers the requests that the log has been read for.
@@ -374,7 +378,9 @@ impl Reader {
             }
             "heartbeat" => {
                 let request: proto::HeartbeatRequest = decoded(payload)?;
-                state.heartbeat(&request.instance, now_ms).map_err(refused)?;
+                state
+                    .heartbeat(&request.instance, now_ms)
+                    .map_err(refused)?;
                 Ok(proto::HeartbeatReply {}.encode_to_vec())
             }
             "progress" => {
@@ -408,9 +414,18 @@ impl Reader {
     }
 }
 
+/// Returns the registration that a request is, if it is one.
+fn registration_of(request: &Request) -> Option<Hello> {
+    let is_one = method_of(request) == "register";
+    let request = is_one.then(|| proto::RegisterRequest::decode(request.payload.clone()));
+    wire::hello_from_wire(request?.ok()?).ok()
+}
+
 fn method_of(request: &Request) -> &str {
     let subject = request.subject.as_str();
-    subject.rsplit_once('.').map_or(subject, |(_, method)| method)
+    subject
+        .rsplit_once('.')
+        .map_or(subject, |(_, method)| method)
 }
 
 fn decoded<M: prost::Message + Default>(payload: Bytes) -> Result<M, (Code, String)> {

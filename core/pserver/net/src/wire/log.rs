@@ -1,22 +1,24 @@
 //! The entries of a log on a message bus, and the models that a server publishes there.
 
+use std::sync::Arc;
+
 use callgrove_model::{FuncId, ProgramId};
-use callgrove_pserver::{Contribution, LoggedPart, PartNumber, PublishedModel};
+use callgrove_pserver::{Contribution, Hello, LoggedPart, PartNumber, PublishedModel};
 use prost::Message as _;
 use prost::bytes::Bytes;
-
-use std::sync::Arc;
 
 use super::contribution::{contribution_from_wire, contribution_to_wire};
 use super::error::{Result, damaged};
 use super::model::model_from_wire;
-use super::published_to_wire;
+use super::{hello_from_wire, published_to_wire};
 use crate::proto;
 
 /// An entry of the log.
 pub(crate) enum LogEntry {
     /// A part of a contribution.
     Part(LoggedPart),
+    /// A registration.
+    Registration(Hello),
     /// The end of an instance whose ranks others have taken.
     Fence(String),
 }
@@ -51,6 +53,12 @@ pub(crate) fn part_to_wire<'a>(
     proto::LogEntry { entry: Some(entry) }.encode_to_vec()
 }
 
+/// Returns the entry of a registration.
+pub(crate) fn registration_to_wire(request: proto::RegisterRequest) -> Vec<u8> {
+    let entry = proto::log_entry::Entry::Registration(request);
+    proto::LogEntry { entry: Some(entry) }.encode_to_vec()
+}
+
 /// Returns the entry that ends an instance.
 pub(crate) fn fence_to_wire(instance: &str) -> Vec<u8> {
     let entry = proto::log_entry::Entry::Fence(instance.to_owned());
@@ -61,6 +69,9 @@ pub(crate) fn entry_from_wire(bytes: Bytes) -> Result<LogEntry> {
     let entry = proto::LogEntry::decode(bytes).map_err(|error| damaged(&error))?;
     let part = match entry.entry {
         Some(proto::log_entry::Entry::Part(part)) => part,
+        Some(proto::log_entry::Entry::Registration(request)) => {
+            return Ok(LogEntry::Registration(hello_from_wire(request)?));
+        }
         Some(proto::log_entry::Entry::Fence(instance)) => return Ok(LogEntry::Fence(instance)),
         None => return Err(damaged(&"an entry of the log is empty")),
     };

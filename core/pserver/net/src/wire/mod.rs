@@ -27,6 +27,7 @@ use contribution::{
 use error::{Result, damaged};
 pub(crate) use log::{
     LogEntry, block_from_wire, block_to_wire, entry_from_wire, fence_to_wire, part_to_wire,
+    registration_to_wire,
 };
 use model::{model_from_wire, put_model};
 
