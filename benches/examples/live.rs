@@ -4,12 +4,13 @@
 //! ```text
 //! cargo run --release -p callgrove-benches --example live -- streams NUM SECONDS
 //! cargo run --release -p callgrove-benches --example live -- steps NUM
-//! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS
+//! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE]
 //! ```
 //!
 //! `streams`: each stream has a step of twenty calls every second; measures how long steps wait until they are taken.
 //! `steps`: NUM steps of four streams in sequence; prints the memory as it goes. `exchange`: each instance sends the
-//! server at ADDRESS the updates of a step to the models of its functions, as fast as the server answers.
+//! server at ADDRESS, or over the message bus at `nats://…`, the updates of a step to the models of its functions, as fast
+//! as the server answers or with a pause in milliseconds between them.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -24,8 +25,8 @@ use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
     ThreadId, TimeNs, Warnings,
 };
-use callgrove_pserver::{Hello, ModelExchange as _, ServerState, StateOptions};
-use callgrove_pserver_net::{ExchangeOptions, connect};
+use callgrove_pserver::{Hello, ModelExchange, ServerState, StateOptions};
+use callgrove_pserver_net::{ExchangeOptions, connect, connect_to_bus};
 use callgrove_source::{EventStream, Next, SourceError};
 
 const NUM_FUNCTIONS: u32 = 10;
@@ -151,13 +152,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments[..] {
         ["streams", num, seconds] => streams(num.parse()?, seconds.parse()?),
         ["steps", num] => steps(num.parse()?),
-        ["exchange", instances, functions, seconds, address] => exchange(
+        ["exchange", instances, functions, seconds, address, ref pause @ ..] => exchange(
             instances.parse()?,
             functions.parse()?,
             Duration::from_secs(seconds.parse()?),
             address,
+            Duration::from_millis(pause.first().map_or(Ok(0), |it| it.parse())?),
         ),
-        _ => Err("usage: live streams NUM SECONDS | steps NUM | exchange INSTANCES FUNCTIONS SECONDS ADDRESS".into()),
+        _ => Err("usage: live streams NUM SECONDS | steps NUM | exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE]".into()),
     }
 }
 
@@ -208,10 +210,19 @@ fn exchange(
     num_functions: u32,
     length: Duration,
     address: &str,
+    pause: Duration,
 ) -> Result<(), Box<dyn Error>> {
     let one = |rank: u32| -> Result<Vec<Duration>, String> {
         let as_text = |error: &dyn Error| error.to_string();
-        let mut session = connect(ExchangeOptions::new(address)).map_err(|it| as_text(&it))?;
+        let options = ExchangeOptions {
+            startup_wait: Duration::from_mins(1),
+            ..ExchangeOptions::new(address)
+        };
+        let mut session: Box<dyn ModelExchange> = if address.starts_with("nats://") {
+            Box::new(connect_to_bus(options).map_err(|it| as_text(&it))?)
+        } else {
+            Box::new(connect(options).map_err(|it| as_text(&it))?)
+        };
         let hello = Hello {
             instance: format!("live-{rank}"),
             program: ProgramId(0),
@@ -241,6 +252,7 @@ fn exchange(
                 .sync_and_report(models, &[])
                 .map_err(|it| as_text(&it))?;
             waits.push(asked.elapsed());
+            thread::sleep(pause.saturating_sub(asked.elapsed()));
             step += 1;
         }
         session.goodbye().map_err(|it| as_text(&it))?;

@@ -13,6 +13,7 @@ use callgrove_tests::numbers::Numbers;
 use callgrove_tests::process::Process;
 use serde_json::Value;
 
+use crate::nats_server::NatsServer;
 use crate::postgres_server::PostgresServer;
 use crate::support::*;
 
@@ -224,18 +225,26 @@ impl Restarted {
 }
 
 /// Judges a run by two instances, a parameter server and a database, of which one is killed at a call and started
-/// again. Returns whether it was.
-fn was_killed(victim: Part, call: u64, run: &str, store: &str) -> bool {
+/// again. Returns whether it was. The instances send their data over a message bus if there is one.
+fn was_killed(victim: Part, call: u64, run: &str, store: &str, bus: Option<&str>) -> bool {
     let [provdb, pserver] = [free_address(), free_address()];
     let (provdb_url, pserver_url) = (format!("http://{provdb}"), format!("http://{pserver}"));
     let call_of = |part: Part| (part == victim).then_some(call);
     let database = ["provdb", store, "--listen", &provdb];
     let mut database = Restarted::start(&database, call_of(Part::Database));
+    let to_bus = bus.map(|url| ["--bus", url]);
+    let to_bus = to_bus.as_ref();
     let server = ["pserver", "--provdb", &provdb_url, "--listen", &pserver];
+    let server = [&server[..], to_bus.map_or(&[], |it| &it[..])].concat();
     let mut server = Restarted::start(&server, call_of(Part::ParameterServer));
     let mut instances = [("02", call_of(Part::Instance)), ("13", None)].map(|(ranks, call)| {
         let streams = format!("{run}/*[{ranks}].bp");
-        let servers = ["--pserver", &pserver_url, "--provdb", &provdb_url];
+        let to_server = ["--pserver", &pserver_url];
+        let servers = [
+            &to_bus.unwrap_or(&to_server)[..],
+            &["--provdb", &provdb_url],
+        ]
+        .concat();
         let args = [&["ad", &streams, "--trees", "work()"][..], &servers].concat();
         Restarted::start(&args, call)
     });
@@ -250,13 +259,15 @@ fn was_killed(victim: Part, call: u64, run: &str, store: &str) -> bool {
 }
 
 /// Kills a part of a distributed run at one call after the other.
-fn kill_part(victim: Part) {
+fn kill_part(victim: Part, bus: Option<&NatsServer>) {
     let folder = tempfile::tempdir().unwrap();
     let (run, expected) = recorded_run(&folder);
     let (mut call, mut num_kills) = (1, 0);
     loop {
-        let store = path_in(&folder, &format!("killed-{call}"));
-        let was_killed = was_killed(victim, call, &run, &store);
+        let job = format!("killed-{call}");
+        let store = path_in(&folder, &job);
+        let bus = bus.map(|it| it.url(&job));
+        let was_killed = was_killed(victim, call, &run, &store, bus.as_deref());
         assert_same(&found(&store), &expected);
         if !was_killed {
             break;
@@ -270,15 +281,25 @@ fn kill_part(victim: Part) {
 
 #[test]
 fn a_database_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::Database);
+    kill_part(Part::Database, None);
 }
 
 #[test]
 fn a_parameter_server_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::ParameterServer);
+    kill_part(Part::ParameterServer, None);
 }
 
 #[test]
 fn an_instance_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::Instance);
+    kill_part(Part::Instance, None);
+}
+
+#[test]
+fn a_parameter_server_on_a_bus_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    kill_part(Part::ParameterServer, Some(&NatsServer::start()));
+}
+
+#[test]
+fn an_instance_on_a_bus_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    kill_part(Part::Instance, Some(&NatsServer::start()));
 }

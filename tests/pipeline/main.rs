@@ -11,6 +11,8 @@ mod hostile;
 mod interrupts;
 mod kills;
 mod live_and_offline;
+#[path = "../../core/pserver/net/tests/it/nats_server.rs"]
+mod nats_server;
 #[cfg(unix)]
 #[path = "../../core/provdb/stores/tests/support/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the store use more of it")]

@@ -1,9 +1,5 @@
 //! The exchange over a real message bus.
 
-use std::fs;
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,64 +7,16 @@ use callgrove_pserver::{
     Hello, Link, ModelExchange, PserverError, Retention, ServerState, StateOptions,
 };
 use callgrove_pserver_net::{BusExchange, BusServer, ExchangeOptions, connect_to_bus};
-use tempfile::TempDir;
 
+use crate::nats_server::NatsServer;
 use crate::support::{PROGRAM, Saved, global_model, hello, model, names, new_state, report};
 
-/// A nats-server that keeps its port and its data when it starts again.
-struct Bus {
-    folder: TempDir,
-    port: u16,
-    child: Option<Child>,
-}
-
-impl Bus {
-    fn start() -> Self {
-        Self::with_settings("max_payload: 8MB")
-    }
-
-    fn with_settings(settings: &str) -> Self {
-        let folder = tempfile::tempdir().expect("there is space");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let port = free.local_addr().expect("it is bound").port();
-        drop(free);
-        let data = folder.path().join("data");
-        let config =
-            format!("listen: 127.0.0.1:{port}\n{settings}\njetstream {{ store_dir: {data:?} }}\n");
-        fs::write(folder.path().join("nats.conf"), config).expect("there is space");
-        let mut bus = Self {
-            folder,
-            port,
-            child: None,
-        };
-        bus.start_again();
-        bus
-    }
-
-    fn start_again(&mut self) {
-        let program = std::env::var_os("CALLGROVE_NATS_SERVER");
-        let program = program.unwrap_or_else(|| "nats-server".into());
-        let mut command = Command::new(&program);
-        command.arg("-c").arg(self.folder.path().join("nats.conf"));
-        command.stderr(Stdio::null());
-        self.child = Some(command.spawn().unwrap_or_else(|error| {
-            let program = Path::new(&program).display();
-            panic!("{error}: {program}; `cargo xtask test` installs it")
-        }));
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().expect("it runs");
-            child.wait().expect("it was started here");
-        }
-    }
-
+impl NatsServer {
     fn options(&self) -> ExchangeOptions {
         ExchangeOptions {
             deadline: Duration::from_secs(2),
             startup_wait: Duration::from_secs(10),
-            ..ExchangeOptions::new(format!("nats://127.0.0.1:{}/lammps", self.port))
+            ..ExchangeOptions::new(self.url("lammps"))
         }
     }
 
@@ -78,12 +26,6 @@ impl Bus {
 
     fn server(&self, state: &Arc<ServerState>) -> BusServer {
         BusServer::start(&self.options(), Arc::clone(state)).expect("the bus runs")
-    }
-}
-
-impl Drop for Bus {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 
@@ -99,7 +41,7 @@ fn wait_for(state: &ServerState, what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn what_instances_write_into_the_log_comes_back_merged() {
-    let bus = Bus::start();
+    let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
     let server = bus.server(&state);
     let (mut one, mut other) = (bus.client(), bus.client());
@@ -131,7 +73,7 @@ fn what_instances_write_into_the_log_comes_back_merged() {
 
 #[test]
 fn large_contributions_are_one_batch_and_large_models_come_in_blocks() {
-    let bus = Bus::start();
+    let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
     let server = bus.server(&state);
     let mut one = bus.client();
@@ -157,7 +99,7 @@ fn large_contributions_are_one_batch_and_large_models_come_in_blocks() {
 
 #[test]
 fn nothing_is_lost_or_counted_twice_while_bus_and_server_are_killed() {
-    let mut bus = Bus::start();
+    let mut bus = NatsServer::start();
     let options = StateOptions {
         retention: Retention::Saved,
         ..StateOptions::default()
@@ -231,7 +173,7 @@ fn nothing_is_lost_or_counted_twice_while_bus_and_server_are_killed() {
 
 #[test]
 fn a_rank_in_use_is_refused_with_the_holders_name() {
-    let bus = Bus::start();
+    let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
     let _server = bus.server(&state);
     bus.client().register(&hello(0)).expect("the rank is free");
@@ -250,7 +192,7 @@ fn a_rank_in_use_is_refused_with_the_holders_name() {
 
 #[test]
 fn what_a_bus_lacks_is_named_with_the_remedy() {
-    let bus = Bus::with_settings("max_payload: 1MB");
+    let bus = NatsServer::with_settings("max_payload: 1MB");
     let refusal = |address: String| {
         let options = ExchangeOptions {
             startup_wait: Duration::from_secs(2),
@@ -269,7 +211,7 @@ fn what_a_bus_lacks_is_named_with_the_remedy() {
     assert!(unfit.contains("nats://host:port/JOB"), "{unfit}");
     let mut client = connect_to_bus(ExchangeOptions {
         startup_wait: Duration::ZERO,
-        ..Bus::start().options()
+        ..NatsServer::start().options()
     })
     .expect("threads can be started");
     let alone = client.register(&hello(0)).expect_err("no server is there");

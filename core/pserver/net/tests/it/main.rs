@@ -1,6 +1,7 @@
 //! The parameter server over real sockets.
 
 mod bus;
+mod nats_server;
 mod network;
 mod posting;
 #[path = "../../../tests/it/support.rs"]
