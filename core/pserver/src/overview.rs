@@ -8,7 +8,8 @@
 
 mod history;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
@@ -20,6 +21,17 @@ use crate::packet::{
     merged_metrics,
 };
 pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
+
+/// Number of ranks that keep the last [`RECENT_STEPS`] steps and [`MAX_FOLDED`] spans each. Of more ranks, recent steps
+/// are fewer and older spans wider, for all ranks alike, so that a heat map of them has columns of equal width.
+const RANKS_IN_FULL: usize = 512;
+/// Maximum number of spans in the histories of all ranks together, of 48 bytes each.
+const MAX_SPANS: usize = RANKS_IN_FULL * (RECENT_STEPS as usize + MAX_FOLDED);
+/// Maximum log2 of the width of a span.
+const MAX_FOLD_SHIFT: u32 = 63;
+
+/// The host of each rank that has reported one, by program and rank. Packets do not have them.
+pub type RankHosts = BTreeMap<(u32, u32), Arc<str>>;
 
 /// The combined content of all packets of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +51,9 @@ pub struct Overview {
     pub metrics: Vec<FuncOnRank>,
     /// By program and name.
     pub counters: Vec<CounterStats>,
+    /// Log2 of the minimum width of the spans of older steps; 0 unless the job has many ranks.
+    #[serde(skip_serializing_if = "history::is_zero")]
+    fold_shift: u32,
 }
 
 /// One rank of one program.
@@ -95,8 +110,10 @@ impl Overview {
         if !packet.run.is_empty() {
             self.run.clone_from(&packet.run);
         }
+        self.insert_ranks(packet);
         if let Some(stats) = &packet.anomaly_stats {
             self.apply_anomalies(stats);
+            self.bound_histories();
         }
         self.apply_metrics(&packet.anomaly_metrics);
         for counter in packet.counter_stats.iter().flatten() {
@@ -108,6 +125,21 @@ impl Overview {
                 Ok(at) => self.counters[at].stats = counter.stats,
                 Err(at) => self.counters.insert(at, counter.clone()),
             }
+        }
+    }
+
+    /// Returns the overview without its ranks and with other metrics, for a viewer that cannot get all of them.
+    #[must_use]
+    pub fn with_metrics(&self, metrics: Vec<FuncOnRank>) -> Self {
+        Self {
+            last_packet_ms: self.last_packet_ms,
+            run: self.run.clone(),
+            num_unreadable: self.num_unreadable,
+            ranks: Vec::new(),
+            funcs: self.funcs.clone(),
+            metrics,
+            counters: self.counters.clone(),
+            fold_shift: self.fold_shift,
         }
     }
 
@@ -164,13 +196,56 @@ impl Overview {
         Some((first, last))
     }
 
+    /// Adds the ranks that a packet is the first to name, all at once, since an insertion moves all that follow.
+    fn insert_ranks(&mut self, packet: &Packet) {
+        let entries = packet.anomaly_stats.iter().flat_map(|it| &it.anomaly);
+        let of_metrics = packet.anomaly_metrics.iter();
+        let keys: BTreeSet<(u32, u32)> = entries
+            .filter_map(program_and_rank)
+            .chain(of_metrics.map(|entry| (entry.app, entry.rank)))
+            .filter(|&(app, rank)| self.rank(app, rank).is_none())
+            .collect();
+        if keys.is_empty() {
+            return;
+        }
+        let new = keys.into_iter().map(|(app, rank)| RankOverview {
+            app,
+            rank,
+            ..RankOverview::default()
+        });
+        self.ranks.extend(new);
+        self.ranks.sort_by_key(|rank| (rank.app, rank.rank));
+        self.coarsen();
+    }
+
+    /// Widens the spans of older steps until those of all ranks fit into memory.
+    fn bound_histories(&mut self) {
+        let num_spans = |ranks: &[RankOverview]| -> usize {
+            ranks.iter().map(|rank| rank.history.num_spans()).sum()
+        };
+        while num_spans(&self.ranks) > MAX_SPANS && self.fold_shift < MAX_FOLD_SHIFT {
+            self.fold_shift += 1;
+            self.coarsen();
+        }
+    }
+
+    fn coarsen(&mut self) {
+        let share = self.ranks.len().div_ceil(RANKS_IN_FULL);
+        let narrowing = share.next_power_of_two().ilog2();
+        if narrowing > 0 {
+            for rank in &mut self.ranks {
+                rank.history.coarsen(narrowing, self.fold_shift);
+            }
+        }
+    }
+
     fn apply_anomalies(&mut self, stats: &AnomalyStats) {
         for entry in &stats.anomaly {
-            let Some((app, rank)) = program_and_rank(entry) else {
+            let key = program_and_rank(entry);
+            let Some(known) = key.and_then(|(app, rank)| self.rank_mut(app, rank)) else {
                 self.num_unreadable += 1;
                 continue;
             };
-            let known = self.rank_mut(app, rank);
             known.anomalies = entry.stats;
             for step in &entry.data {
                 known.history.report(step);
@@ -196,6 +271,7 @@ impl Overview {
     fn apply_metrics(&mut self, metrics: &[AnomalyMetrics]) {
         let mut ranks = BTreeSet::new();
         let mut funcs = BTreeSet::new();
+        let mut new: Vec<FuncOnRank> = Vec::new();
         for entry in metrics {
             let key = (entry.app, entry.rank, entry.fid);
             let place = self
@@ -203,17 +279,16 @@ impl Overview {
                 .binary_search_by_key(&key, |known| (known.app, known.rank, known.fid));
             match place {
                 Ok(at) => self.metrics[at].metrics = entry.all_data.clone(),
-                Err(at) => {
-                    let new = FuncOnRank {
-                        app: entry.app,
-                        rank: entry.rank,
-                        fid: entry.fid,
-                        metrics: entry.all_data.clone(),
-                    };
-                    self.metrics.insert(at, new);
-                }
+                Err(_) => new.push(FuncOnRank {
+                    app: entry.app,
+                    rank: entry.rank,
+                    fid: entry.fid,
+                    metrics: entry.all_data.clone(),
+                }),
             }
-            self.rank_mut(entry.app, entry.rank).metrics = MetricsData::default();
+            if let Some(rank) = self.rank_mut(entry.app, entry.rank) {
+                rank.metrics = MetricsData::default();
+            }
             self.func_mut(entry.app, entry.fid, &entry.fname).metrics = MetricsData::default();
             ranks.insert((entry.app, entry.rank));
             funcs.insert((entry.app, entry.fid));
@@ -221,10 +296,19 @@ impl Overview {
         if metrics.is_empty() {
             return;
         }
+        if !new.is_empty() {
+            // The later of two entries for the same rank and function counts.
+            new.reverse();
+            self.metrics.append(&mut new);
+            let key = |known: &FuncOnRank| (known.app, known.rank, known.fid);
+            self.metrics.sort_by_key(key);
+            self.metrics.dedup_by_key(|known| key(known));
+        }
         let all = std::mem::take(&mut self.metrics);
         for known in &all {
-            if ranks.contains(&(known.app, known.rank)) {
-                let rank = self.rank_mut(known.app, known.rank);
+            if ranks.contains(&(known.app, known.rank))
+                && let Some(rank) = self.rank_mut(known.app, known.rank)
+            {
                 rank.metrics = merged_metrics(&rank.metrics, &known.metrics);
             }
             if funcs.contains(&(known.app, known.fid)) {
@@ -235,20 +319,12 @@ impl Overview {
         self.metrics = all;
     }
 
-    fn rank_mut(&mut self, app: u32, rank: u32) -> &mut RankOverview {
+    /// Returns a rank that the packet named.
+    fn rank_mut(&mut self, app: u32, rank: u32) -> Option<&mut RankOverview> {
         let place = self
             .ranks
             .binary_search_by_key(&(app, rank), |known| (known.app, known.rank));
-        let at = place.unwrap_or_else(|at| {
-            let new = RankOverview {
-                app,
-                rank,
-                ..RankOverview::default()
-            };
-            self.ranks.insert(at, new);
-            at
-        });
-        &mut self.ranks[at]
+        place.ok().map(|at| &mut self.ranks[at])
     }
 
     /// Returns the function, and sets its name if one is given.

@@ -34,9 +34,15 @@ pub struct StepSpan {
 /// The content depends only on which steps were reported, not on their order, because spans are nested. A recent step
 /// that is reported again replaces its old data (a restarted detector begins at a step that it may have sent already);
 /// an old step adds to its span.
+///
+/// A job with more than a few hundred ranks keeps fewer recent steps and wider spans of each ([`StepHistory::coarsen`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StepHistory {
     reported: Option<(u64, u64)>,
+    /// How many times the number of recent steps was halved.
+    #[serde(skip_serializing_if = "is_zero")]
+    narrowing: u32,
     fold_shift: u32,
     folded: Vec<StepSpan>,
     recent: VecDeque<StepSpan>,
@@ -99,16 +105,42 @@ impl StepHistory {
         let (first, last) = self.reported.unwrap_or((step.step, step.step));
         let last = last.max(step.step);
         self.reported = Some((first.min(step.step), last));
-        let oldest = last.saturating_sub(RECENT_STEPS - 1);
-        while let Some(span) = self.recent.pop_front_if(|span| span.first_step < oldest) {
-            self.fold(span);
-        }
+        let oldest = self.fold_recent(last);
         let span = StepSpan::of(step);
         if step.step >= oldest {
             self.replace(span);
         } else if span.num_anomalies > 0 {
             self.fold(span);
         }
+    }
+
+    /// Returns the number of spans, each of which takes 48 bytes.
+    pub(super) fn num_spans(&self) -> usize {
+        self.folded.len() + self.recent.len()
+    }
+
+    /// Halves the number of recent steps `narrowing` times in all, and makes older spans at least 2^`fold_shift` steps
+    /// wide.
+    pub(super) fn coarsen(&mut self, narrowing: u32, fold_shift: u32) {
+        self.narrowing = self.narrowing.max(narrowing);
+        if let Some((_, last)) = self.reported {
+            self.fold_recent(last);
+        }
+        if fold_shift > self.fold_shift {
+            self.widen(fold_shift);
+        }
+        self.folded.shrink_to_fit();
+        self.recent.shrink_to_fit();
+    }
+
+    /// Folds the steps that are no longer recent, and returns the oldest recent step.
+    fn fold_recent(&mut self, last: u64) -> u64 {
+        let num_recent = (RECENT_STEPS >> self.narrowing.min(RECENT_STEPS.ilog2())).max(1);
+        let oldest = last.saturating_sub(num_recent - 1);
+        while let Some(span) = self.recent.pop_front_if(|span| span.first_step < oldest) {
+            self.fold(span);
+        }
+        oldest
     }
 
     fn replace(&mut self, span: StepSpan) {
@@ -135,16 +167,29 @@ impl StepHistory {
             Err(at) => self.folded.insert(at, span),
         }
         while self.folded.len() > MAX_FOLDED {
-            self.fold_shift += 1;
-            let shift = self.fold_shift;
-            let mut wider: Vec<StepSpan> = Vec::with_capacity(self.folded.len());
-            for span in self.folded.drain(..).map(|span| span.widened(shift)) {
-                match wider.last_mut() {
-                    Some(last) if last.first_step == span.first_step => last.add(&span),
-                    _ => wider.push(span),
-                }
-            }
-            self.folded = wider;
+            self.widen(self.fold_shift + 1);
         }
     }
+
+    /// Folds the older steps into spans of 2^shift steps.
+    fn widen(&mut self, shift: u32) {
+        self.fold_shift = shift;
+        let mut wider: Vec<StepSpan> = Vec::with_capacity(self.folded.len());
+        for span in self.folded.drain(..).map(|span| span.widened(shift)) {
+            match wider.last_mut() {
+                Some(last) if last.first_step == span.first_step => last.add(&span),
+                _ => wider.push(span),
+            }
+        }
+        self.folded = wider;
+    }
+}
+
+/// Returns whether a number is the default and need not be stored.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

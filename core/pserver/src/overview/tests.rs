@@ -323,3 +323,47 @@ fn functions_are_found_and_share_the_anomalies() {
     assert!(nearly(known.share_of_anomalies(func), 0.75));
     assert!(known.func(0, 3).is_none());
 }
+
+/// Returns the packet of a step in which every rank has an anomaly.
+fn step_of_all(num_ranks: u32, number: u64) -> Packet {
+    let data: Vec<StepAnomalies> = (0..num_ranks)
+        .map(|rank| step(0, rank, number, 1))
+        .collect();
+    packet(&data, Vec::new())
+}
+
+#[test]
+fn histories_of_many_ranks_are_bounded_together_and_lose_no_anomaly() {
+    let num_ranks = 40_000;
+    let num_steps = 120;
+    let known = overview((0..num_steps).map(|number| step_of_all(num_ranks, number)));
+    let num_spans: usize = known.ranks.iter().map(|it| it.history.num_spans()).sum();
+    assert!(num_spans <= MAX_SPANS, "{num_spans}");
+    for rank in &known.ranks {
+        assert_eq!(rank.history.num_anomalies(), num_steps);
+        let widths = rank.history.spans().map(|span| span.num_steps);
+        assert!(
+            widths.max() <= Some(1 << known.fold_shift),
+            "all ranks have columns of equal width"
+        );
+    }
+    let newest = known.ranks[0].history.spans().next_back();
+    assert_eq!(
+        newest.map(|span| (span.first_step, span.num_steps)),
+        Some((num_steps - 1, 1))
+    );
+}
+
+#[test]
+fn late_ranks_are_inserted_in_order() {
+    let known = overview([
+        step_of_all(3, 0),
+        packet(&[step(0, 7, 0, 1), step(0, 5, 0, 2)], Vec::new()),
+    ]);
+    let ranks: Vec<u32> = known.ranks.iter().map(|it| it.rank).collect();
+    assert_eq!(ranks, [0, 1, 2, 5, 7]);
+    assert_eq!(
+        known.rank(0, 5).map(|it| it.history.num_anomalies()),
+        Some(2)
+    );
+}

@@ -17,9 +17,12 @@ use crate::statistics::{
 };
 use crate::trend::TrendBook;
 
-/// Maximum number of steps that wait for a packet, in case packets are not taken. For comparison, half an hour of 64
-/// ranks with two steps a second would be 230,400; beyond the limit only the totals are complete.
+/// Maximum number of steps that wait for a packet, in case packets are not taken: this number, or some of each rank.
+/// For comparison, half an hour of 64 ranks with two steps a second would be 230,400; beyond the limit only the totals
+/// are complete.
 const MAX_PENDING_STEPS: usize = 1 << 16;
+/// See [`MAX_PENDING_STEPS`].
+const MAX_PENDING_STEPS_OF_RANK: usize = 4;
 
 /// A model, and the version of the global model in which it last changed.
 #[derive(Clone, Debug)]
@@ -85,6 +88,19 @@ pub(crate) struct PacketDelta {
     pub(crate) ranks: BTreeSet<RankKey>,
 }
 
+impl PacketDelta {
+    /// Returns everything that totals contain, except for their steps: for packets that begin with a saved state.
+    pub(crate) fn all_of(total: &Statistics) -> Self {
+        let metrics = total.metrics.keys();
+        Self {
+            any: !total.is_empty(),
+            metrics: metrics.map(|&key| (key, Metrics::default())).collect(),
+            steps: Vec::new(),
+            ranks: total.ranks.keys().copied().collect(),
+        }
+    }
+}
+
 impl GlobalState {
     /// Adds a partial state, as of `version`.
     pub(crate) fn add(&mut self, partial: Contribution, version: u64, functions: &FunctionTable) {
@@ -112,7 +128,6 @@ impl GlobalState {
         let mut statistics = partial.statistics;
         self.delta.any |= !statistics.is_empty();
         self.delta.steps.append(&mut statistics.steps);
-        bound_steps(&mut self.delta.steps, MAX_PENDING_STEPS);
         for key in statistics.metrics.keys() {
             let next_id = self.metric_ids.len() as u64;
             self.metric_ids.entry(*key).or_insert(next_id);
@@ -123,6 +138,8 @@ impl GlobalState {
             Metrics::merge,
         );
         self.total.merge(statistics);
+        let of_ranks = MAX_PENDING_STEPS_OF_RANK * self.total.ranks.len();
+        bound_steps(&mut self.delta.steps, MAX_PENDING_STEPS.max(of_ranks));
         self.conclude(partial.final_anomalies);
     }
 

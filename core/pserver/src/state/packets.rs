@@ -1,6 +1,7 @@
 //! Builds the packets that the server streams to viewers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgrove_detect::RunStats;
 use callgrove_incidents::FunctionNames as _;
@@ -8,6 +9,7 @@ use callgrove_incidents::FunctionNames as _;
 use super::global::{GlobalState, PacketDelta};
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
+use crate::overview::RankHosts;
 use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
@@ -34,6 +36,23 @@ impl ServerState {
                 func: func_anomalies(&global, &functions),
             }),
         }
+    }
+
+    /// Returns the host of each rank that has reported one; `None` if these are as many as `num_known`.
+    pub fn hosts(&self, num_known: usize) -> Option<RankHosts> {
+        let global = lock(&self.global);
+        let hosts = global.trends.hosts();
+        if hosts.count() == num_known {
+            return None;
+        }
+        let mut last: Arc<str> = Arc::default();
+        let shared = global.trends.hosts().map(|(program, rank, host)| {
+            if *last != *host {
+                last = Arc::from(host);
+            }
+            ((program.0, rank.0), Arc::clone(&last))
+        });
+        Some(shared.collect())
     }
 }
 

@@ -11,7 +11,7 @@ use callgrove_incidents::IncidentBook;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
-use super::global::{GlobalState, VersionedModel};
+use super::global::{GlobalState, PacketDelta, VersionedModel};
 use super::log::LogProgress;
 use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
@@ -199,6 +199,8 @@ impl ServerState {
         trends.invalidate();
         let global = GlobalState {
             version: file.model_version,
+            // The first packet has what the former server published, for viewers that connect to this one.
+            delta: PacketDelta::all_of(&file.statistics),
             total: file.statistics,
             sequences: file.sequences,
             metric_ids: file.metric_ids,

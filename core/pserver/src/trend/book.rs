@@ -82,6 +82,16 @@ impl RankTimes {
 }
 
 impl TrendBook {
+    /// Returns the hosts of the ranks that have reported one, in order of program and rank.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (ProgramId, RankId, &str)> {
+        let programs = self.programs.iter();
+        let of_program = programs.flat_map(|(&program, times)| {
+            let hosts = times.hosts.iter();
+            hosts.map(move |(&rank, host)| (program, rank, host.as_str()))
+        });
+        of_program.filter(|(_, _, host)| !host.is_empty())
+    }
+
     /// Adds the report of a rank on a step. A step that is not after the included ones is ignored: it was reported
     /// before.
     pub(crate) fn take_in(

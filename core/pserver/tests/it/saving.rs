@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_pserver::packet::Packet;
 use callgrove_pserver::{
     ExchangeSession, Hello, InProcess, ModelExchange, PserverError, Retention, ServerState,
     StateOptions,
@@ -85,6 +86,37 @@ fn a_restored_server_continues_its_ids() {
     assert_eq!(packet.anomaly_metrics[0]._id, 0, "as before");
     assert!(packet.anomaly_metrics[0].all_data.count.count > 1);
     assert_eq!(packet.anomaly_metrics[0].new_data.count.count, 1);
+}
+
+#[test]
+fn the_first_packet_after_a_restart_has_everything_published_before() {
+    let (state, _session) = busy_state();
+    let before = state.take_packet(0);
+    let restored = saved(&state)
+        .restore(StateOptions::default())
+        .expect("it was just saved");
+    let after = restored.take_packet(1);
+    let totals = |packet: &Packet| {
+        let stats = packet.anomaly_stats.as_ref().expect("there is news");
+        let ranks: Vec<_> = stats
+            .anomaly
+            .iter()
+            .map(|it| (it.key.clone(), it.stats))
+            .collect();
+        let metrics = packet.anomaly_metrics.iter();
+        let metrics: Vec<_> = metrics.map(|it| (it._id, it.all_data.clone())).collect();
+        (ranks, stats.func.clone(), metrics)
+    };
+    assert_eq!(totals(&after), totals(&before));
+    let new = after
+        .anomaly_metrics
+        .iter()
+        .map(|it| it.new_data.count.count);
+    assert_eq!(new.sum::<u64>(), 0, "nothing is new");
+    assert!(
+        restored.take_packet(2).anomaly_stats.is_none(),
+        "it comes once"
+    );
 }
 
 #[test]
