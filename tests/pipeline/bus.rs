@@ -32,10 +32,10 @@ impl BusJob {
         let bus = start_bus(&folder);
         let pserver = start_pserver(&folder);
         Self {
+            folder,
             bus,
             pserver,
             provdb,
-            folder,
         }
     }
 
@@ -101,7 +101,7 @@ fn instances_on_a_bus_find_the_same_as_one_process() {
 #[test]
 fn kills_of_bus_and_parameter_server_change_no_document() {
     let mut job = BusJob::start();
-    let mut instances = job.instances();
+    let instances = job.instances();
     for round in 0..6 {
         std::thread::sleep(Duration::from_millis(150 + 130 * round));
         if round % 2 == 0 {
@@ -112,7 +112,7 @@ fn kills_of_bus_and_parameter_server_change_no_document() {
             job.bus = start_bus(&job.folder);
         }
     }
-    for instance in instances.drain(..) {
+    for instance in instances {
         instance.finish().unwrap();
     }
     assert_same(&job.end(), &found_by_one_process());
@@ -169,7 +169,7 @@ fn a_bus_keeps_port_and_certificate_and_its_files_are_for_the_user_alone() {
 fn a_program_that_is_no_recent_nats_server_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for program in ["true", "no-such-program"] {
-        let refused = command(&[
+        let mut refused = command(&[
             "bus",
             &path_in(&folder, "bus"),
             "--announce",
@@ -177,7 +177,7 @@ fn a_program_that_is_no_recent_nats_server_is_refused() {
             "--nats-server",
             program,
         ]);
-        let refused = { refused }.output().unwrap();
+        let refused = refused.output().unwrap();
         assert_eq!(refused.status.code(), Some(1));
         let text = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(text.contains("nats-server 2.12"), "{text}");

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
-use callgrove_local::{create_private_folder, host_name};
+use callgrove_local::create_private_folder;
+use callgrove_pipeline::address_of;
 use callgrove_server::{
     AddressFile, LateRoutes, Router, RunningServer, ServerAnnouncement, ServerConfig, ServerError,
     TlsCertificate, Token, TokenFile,
@@ -179,13 +180,4 @@ pub(crate) fn pinned_url(server: &RunningServer) -> String {
         address_of(server.local_addr()),
         fingerprint.unwrap_or_default()
     )
-}
-
-/// Returns host and port by which other machines reach an address of this machine.
-pub(crate) fn address_of(listening: SocketAddr) -> String {
-    match host_name() {
-        Some(name) if listening.ip().is_unspecified() => format!("{name}:{}", listening.port()),
-        None if listening.ip().is_unspecified() => format!("localhost:{}", listening.port()),
-        _ => listening.to_string(),
-    }
 }

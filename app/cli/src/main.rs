@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         CliCommand::Model(args) => done(cmd::model::run(&args)),
         CliCommand::Cluster { command } => cmd::cluster::run(&command),
         CliCommand::Token { command } => done(cmd::token::run(&command)),
-        CliCommand::Bus(args) => done(cmd::bus::run(&args)),
+        CliCommand::Bus(args) => done(cmd::cluster::run_bus(&args)),
         CliCommand::Relay(args) => cmd::streams::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::streams::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::command_line::config(&config, print, &cli)),

@@ -104,6 +104,20 @@ pub enum PipelineError {
         /// The stream.
         path: PathBuf,
     },
+    /// The message bus cannot be started.
+    #[error("{cause}")]
+    MessageBus {
+        /// The reason, with the remedy.
+        cause: String,
+    },
+    /// A file or folder of a server cannot be used.
+    #[error("cannot use {}", path.display())]
+    File {
+        /// The system's error.
+        source: io::Error,
+        /// The file or folder.
+        path: PathBuf,
+    },
     /// The thread that follows a job cannot be started.
     #[error("cannot start the thread that watches the job")]
     Thread(#[source] io::Error),

@@ -23,6 +23,7 @@
 mod error;
 mod job_client;
 mod job_follower;
+mod message_bus;
 mod server_access;
 mod server_state;
 mod stores;
@@ -33,6 +34,7 @@ mod tree_learner;
 pub use error::PipelineError;
 pub use job_client::{JobClient, recorded_trace, recorded_trees};
 pub use job_follower::follow_job;
+pub use message_bus::{MessageBusPlan, address_of};
 pub use server_access::{ServerAccess, is_server};
 pub use server_state::{InitialStateSettings, initial_state, state_of_one_instance};
 pub use stores::{begin_with_store, documents, open_store};

@@ -9,7 +9,6 @@ mod connection;
 mod error;
 pub mod grpc;
 pub mod hub;
-mod issued_certificate;
 mod late_routes;
 pub mod maintenance;
 pub mod monitoring;
@@ -28,10 +27,10 @@ pub use callgrove_access::{
 };
 pub use callgrove_net::{
     AddressFile, BUS_SCHEME, Credential, Fingerprint, ServerAnnouncement, certificates,
+    write_for_user,
 };
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;
-pub use issued_certificate::new_certificate_pem;
 pub use late_routes::LateRoutes;
 pub use server::{RunningServer, Server};
-pub use tls::{TlsCertificate, TlsFiles};
+pub use tls::{TlsCertificate, TlsFiles, new_certificate_pem};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgrove_access::readable_by_all;
+use callgrove_access::{issued_by, readable_by_all, self_signed};
 use callgrove_net::Fingerprint;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -15,7 +15,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::ServerError;
-use crate::issued_certificate::{issued_by, self_signed};
 
 /// The certificate of a server.
 #[derive(Clone, Debug)]
@@ -99,6 +98,16 @@ impl TlsFiles {
         }
         Ok((chain, key))
     }
+}
+
+/// Returns a certificate that is signed by its own key, and the key, in PEM form: the content of a file that can be both
+/// files of [`TlsFiles`].
+///
+/// # Errors
+/// [`ServerError::TlsGenerated`], if no key can be made.
+pub fn new_certificate_pem(listen: IpAddr) -> Result<String, ServerError> {
+    callgrove_access::new_certificate_pem(listen)
+        .map_err(|cause| ServerError::TlsGenerated { cause })
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServerError> {

@@ -391,11 +391,9 @@ mod tests {
         let Ok(WatchRequest::Connect { connection, .. }) = transport.requests.try_recv() else {
             panic!("the transport is asked to connect");
         };
-        let overview = Overview {
-            run: identity,
-            ..Overview::default()
-        };
-        let update = WatchUpdate::Connected(Box::new(overview));
+        let mut overview = Box::<Overview>::default();
+        overview.run = identity;
+        let update = WatchUpdate::Connected(overview);
         transport.updates.send((connection, update)).unwrap();
         session.update();
     }

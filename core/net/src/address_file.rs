@@ -140,23 +140,7 @@ impl AddressFile {
             token: announcement.token.clone(),
         };
         let json = serde_json::to_string_pretty(&content)?;
-        let mut name = self.0.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}", std::process::id()));
-        let draft = self.0.with_file_name(name);
-        let written = || {
-            // Left by a process with the same id that was killed.
-            match fs::remove_file(&draft) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = OpenOptions::new();
-            let mut file = of_user(options.write(true).create_new(true)).open(&draft)?;
-            writeln!(file, "{json}")?;
-            file.sync_all()?;
-            fs::rename(&draft, &self.0)
-        };
-        written().map_err(|error| {
-            fs::remove_file(&draft).ok();
+        write_for_user(&self.0, &format!("{json}\n")).map_err(|error| {
             let path = self.0.display();
             io::Error::new(
                 error.kind(),
@@ -164,6 +148,31 @@ impl AddressFile {
             )
         })
     }
+}
+
+/// Replaces a file atomically by one for the user alone.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn write_for_user(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}", std::process::id()));
+    let draft = path.with_file_name(name);
+    let written = || {
+        // Left by a process with the same id that was killed.
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let mut file = of_user(options.write(true).create_new(true)).open(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    written().inspect_err(|_| {
+        fs::remove_file(&draft).ok();
+    })
 }
 
 fn parse(text: &str, scheme: &str) -> Result<ServerAnnouncement, String> {

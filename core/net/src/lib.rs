@@ -22,7 +22,7 @@ mod pinned_agent;
 mod pinned_server;
 mod trust;
 
-pub use address_file::{AddressFile, BUS_SCHEME, ServerAnnouncement};
+pub use address_file::{AddressFile, BUS_SCHEME, ServerAnnouncement, write_for_user};
 pub use bearer::Bearer;
 pub use channel::{GrpcChannel, GrpcTarget};
 pub use credential::Credential;

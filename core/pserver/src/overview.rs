@@ -26,7 +26,7 @@ pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
 /// are fewer and older spans wider, for all ranks alike, so that a heat map of them has columns of equal width.
 const RANKS_IN_FULL: usize = 512;
 /// Maximum number of spans in the histories of all ranks together, of 48 bytes each.
-const MAX_SPANS: usize = RANKS_IN_FULL * (RECENT_STEPS as usize + MAX_FOLDED);
+const MAX_SPANS: usize = RANKS_IN_FULL * (4_096 + MAX_FOLDED);
 /// Maximum log2 of the width of a span.
 const MAX_FOLD_SHIFT: u32 = 63;
 

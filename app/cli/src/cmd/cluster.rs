@@ -2,22 +2,24 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder};
+use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder, replace_process};
+use callgrove_pipeline::MessageBusPlan;
 use callgrove_server::{AddressFile, ServerAnnouncement, TokenRole};
 use tracing::Level;
 
 use super::token;
-use crate::announcement::{TOKENS_NAME, invitation};
+use crate::announcement::{TOKENS_NAME, invitation, token_of};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::{Problems, print};
 use crate::stop::StopSignal;
-use callgrove_args::{ClusterCommand, ClusterUpArgs};
+use callgrove_args::{BusArgs, ClusterCommand, ClusterUpArgs};
 
 /// Maximum time in which a server must have announced itself.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -58,21 +60,17 @@ fn up(args: &ClusterUpArgs) -> Result<Exit> {
     let database_url = database.start(&database_args, &stop)?;
     let database_file = database.address_file().display().to_string();
     let mut server_args = vec!["pserver", "--provdb", &database_file];
+    let server_file = server.address_file().display().to_string();
     let bus_file = bus.address_file().display().to_string();
-    let bus_url = match &args.bus {
+    let (bus_url, exchange) = match &args.bus {
         Some(folder) => {
             server_args.extend(["--bus", &bus_file]);
-            let folder = folder.display().to_string();
-            Some(bus.start(&["bus", &folder], &stop)?)
+            let url = bus.start(&["bus", &folder.display().to_string()], &stop)?;
+            (Some(url), format!("--bus {bus_file}"))
         }
-        None => None,
+        None => (None, format!("--pserver {server_file}")),
     };
     let server_url = server.start(&server_args, &stop)?;
-    let server_file = server.address_file().display().to_string();
-    let exchange = match bus_url {
-        Some(_) => format!("--bus {bus_file}"),
-        None => format!("--pserver {server_file}"),
-    };
     let job = args.job.display();
     print(|out| {
         if let Some(url) = bus_url {
@@ -148,6 +146,21 @@ fn invite(job: &Path, name: &str, role: TokenRole) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Becomes nats-server, so that its signals, messages and exit code are those of the bus.
+pub(crate) fn run_bus(args: &BusArgs) -> Result<()> {
+    let file = AddressFile::to_write(&args.announce).map_err(|fault| anyhow!(fault))?;
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let plan = MessageBusPlan {
+        folder: &args.folder,
+        token: token_of(&file)?,
+        file,
+        listen: args.listen.unwrap_or(any),
+        nats_server: args.nats_server.as_deref(),
+    };
+    let error = replace_process(&mut plan.prepare()?);
+    Err(error).context("cannot start nats-server")
+}
+
 /// Returns the message bus, the database and the parameter server of a job.
 fn servers(job: &Path) -> [JobServer; 3] {
     [BUS, "provdb", "pserver"].map(|name| {
@@ -188,7 +201,8 @@ impl JobServer {
         if self.process.is_running()? {
             return Ok(self.read(&file)?.url.to_string());
         }
-        let before = self.read(&file).ok();
+        // A message bus keeps its certificate.
+        let before = self.read(&file).ok().filter(|_| self.name != BUS);
         let log = self.log();
         let cannot_start = || format!("cannot start {}", self.name);
         let messages = OpenOptions::new().append(true).create(true).open(&log);
@@ -208,8 +222,7 @@ impl JobServer {
         Ok(announced.url.to_string())
     }
 
-    /// Waits until the server, which has just started, has announced itself: each start makes another certificate, but
-    /// not of a message bus, whose clients need not know that it was away.
+    /// Waits until the server, which has just started, has announced itself by another certificate than `before`.
     fn announced(
         &self,
         file: &AddressFile,
@@ -219,10 +232,7 @@ impl JobServer {
         let start = Instant::now();
         while start.elapsed() < START_TIMEOUT && !stop.is_set() {
             match self.read(file) {
-                Ok(now)
-                    if self.name == BUS
-                        || before.is_none_or(|it| it.fingerprint != now.fingerprint) =>
-                {
+                Ok(now) if before.is_none_or(|it| it.fingerprint != now.fingerprint) => {
                     return Ok(now);
                 }
                 _ if !self.process.is_running()? => {

@@ -2,7 +2,6 @@
 
 pub(crate) mod ad;
 pub(crate) mod analyze;
-pub(crate) mod bus;
 pub(crate) mod causes;
 pub(crate) mod cluster;
 pub(crate) mod command_line;

@@ -75,16 +75,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
-    let bus = match &args.bus {
-        Some(address) => {
-            let options = ExchangeOptions {
-                credential: credential.clone(),
-                ..ExchangeOptions::new(address)
-            };
-            Some(BusServer::start(&options, Arc::clone(&state))?)
-        }
-        None => None,
-    };
+    let bus = reader_of_bus(args, credential.as_ref(), &state)?;
     let page = watching_page(&api)?.merge(monitoring::router(Monitored {
         state: Some(Arc::clone(&state)),
         database: maintenance.database_health(),
@@ -130,6 +121,20 @@ pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
     kept
+}
+
+/// Begins to read what instances send over a message bus, if there is one.
+fn reader_of_bus(
+    args: &PserverArgs,
+    credential: Option<&Credential>,
+    state: &Arc<ServerState>,
+) -> Result<Option<BusServer>> {
+    let started = args.bus.as_ref().map(|address| {
+        let mut options = ExchangeOptions::new(address);
+        options.credential = credential.cloned();
+        BusServer::start(&options, Arc::clone(state))
+    });
+    Ok(started.transpose()?)
 }
 
 /// Ends the learning of tree models.

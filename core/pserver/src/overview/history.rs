@@ -35,7 +35,7 @@ pub struct StepSpan {
 /// that is reported again replaces its old data (a restarted detector begins at a step that it may have sent already);
 /// an old step adds to its span.
 ///
-/// A job with more than a few hundred ranks keeps fewer recent steps and wider spans of each ([`StepHistory::coarsen`]).
+/// A job with more than a few hundred ranks keeps fewer recent steps and wider spans of each (`coarsen`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepHistory {

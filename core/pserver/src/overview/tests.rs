@@ -337,6 +337,10 @@ fn histories_of_many_ranks_are_bounded_together_and_lose_no_anomaly() {
     let num_ranks = 40_000;
     let num_steps = 120;
     let known = overview((0..num_steps).map(|number| step_of_all(num_ranks, number)));
+    assert_eq!(
+        MAX_SPANS / RANKS_IN_FULL,
+        RECENT_STEPS as usize + MAX_FOLDED
+    );
     let num_spans: usize = known.ranks.iter().map(|it| it.history.num_spans()).sum();
     assert!(num_spans <= MAX_SPANS, "{num_spans}");
     for rank in &known.ranks {

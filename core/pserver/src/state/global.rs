@@ -7,7 +7,7 @@ use callgrove_detect::{FuncModel, Moments};
 use callgrove_incidents::IncidentBook;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
-use super::log::LogProgress;
+use super::log_progress::LogProgress;
 use crate::contribution::{Contribution, merge_learnt, merge_model};
 use crate::final_anomalies::FinalAnomalies;
 use crate::functions::FunctionTable;

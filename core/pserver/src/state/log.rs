@@ -4,12 +4,12 @@
 //! Instances number their contributions, so reading a part of the log twice adds nothing: the position in the log says
 //! only where to go on reading, and what the log may forget.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use callgrove_model::{FuncId, ProgramId};
-use serde::{Deserialize, Serialize};
 
+use super::log_progress::LogProgress;
 use super::{ServerState, lock};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
@@ -29,18 +29,6 @@ pub struct LoggedPart {
     pub functions: Vec<(FuncId, ProgramId, String)>,
     /// The data.
     pub contribution: Contribution,
-}
-
-/// What a server has read of its log.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LogProgress {
-    /// Identifies the log; empty if none was read.
-    log: String,
-    /// All entries up to this one are in the state.
-    pub(crate) position: u64,
-    /// Instances whose later entries do not count: others have taken their ranks.
-    fenced: BTreeSet<String>,
 }
 
 impl ServerState {

@@ -16,6 +16,7 @@ mod global;
 mod global_documents;
 mod incident_documents;
 mod log;
+mod log_progress;
 mod packets;
 mod partial;
 mod published_models;
@@ -47,7 +48,7 @@ use crate::statistics::RankKey;
 use crate::tree_model_book::SharedTreeModels;
 use exchange_counters::ExchangeCounters;
 use global::GlobalState;
-use log::LogProgress;
+use log_progress::LogProgress;
 use partial::PartialState;
 use published_models::PublishedModels;
 

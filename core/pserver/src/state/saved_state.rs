@@ -12,7 +12,7 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId, pairs};
 use serde::{Deserialize, Serialize};
 
 use super::global::{GlobalState, PacketDelta, VersionedModel};
-use super::log::LogProgress;
+use super::log_progress::LogProgress;
 use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
 use crate::error::PserverError;

@@ -14,7 +14,7 @@ use crate::grpc_exchange::ExchangeOptions;
 const OLDEST_SERVER: (i64, i64, i64) = (2, 12, 0);
 /// The name of a job whose address has none: a bus of its own.
 const ONLY_JOB: &str = "job";
-/// The header of a refusal, with the code of gRPC that stands for it.
+/// The header of a refusal, with the code of gRPC for it.
 pub(super) const REFUSAL: &str = "Callgrove-Refusal";
 /// The headers of an atomic batch (NATS ADR-50).
 const BATCH_ID: &str = "Nats-Batch-Id";

@@ -306,7 +306,7 @@ impl Transport for JetStream {
         let mut published = std::mem::take(&mut self.published);
         let read = self.within(published.read(&bus, request.cursor));
         self.published = published;
-        // The log has the contribution, so a failure from here on is none of the request's.
+        // The log has the contribution, so the request has not failed if the models cannot be read.
         reply.models = match read {
             Err(_) if !is_poll => Vec::new(),
             read => read?,

@@ -97,7 +97,8 @@ impl ModelBlocks {
     }
 
     fn block_of(&self, fid: FuncId) -> usize {
-        fid.0 as usize % self.sequences.len().max(1)
+        let index = usize::try_from(fid.0).unwrap_or(usize::MAX);
+        index % self.sequences.len().max(1)
     }
 }
 

@@ -204,7 +204,7 @@ impl Reader {
         self.position = self
             .state
             .begin_log(&self.log)
-            .max(self.position_in(&info.state));
+            .max(position_before(&info.state));
         let consumer: Consumer<OrderedConfig> = self
             .bus
             .log
@@ -217,14 +217,6 @@ impl Reader {
             .await
             .map_err(|error| in_full(&error))?;
         consumer.messages().await.map_err(|error| in_full(&error))
-    }
-
-    /// Returns the position before the first entry that the log still has.
-    fn position_in(&self, log: &stream::State) -> u64 {
-        match log.messages {
-            0 => log.last_sequence,
-            _ => log.first_sequence.saturating_sub(1),
-        }
     }
 
     /// Returns the position of the last entry of the log.
@@ -257,7 +249,7 @@ impl Reader {
         let added = match wire::entry_from_wire(entry.payload.clone()) {
             Ok(wire::LogEntry::Part(part)) => {
                 let start = Instant::now();
-                let added = self.state.add_logged(part, position, self.clock.now_ms());
+                let added = self.state.add_logged(*part, position, self.clock.now_ms());
                 self.state.count_exchange(start.elapsed());
                 added
             }
@@ -336,7 +328,7 @@ impl Reader {
             let answer = match self.answer(&request) {
                 Ok(answer) => answer,
                 Err((code, cause)) => {
-                    headers.insert(REFUSAL, (code as i32).to_string().as_str());
+                    headers.insert(REFUSAL, i32::from(code).to_string().as_str());
                     cause.into_bytes()
                 }
             };
@@ -411,6 +403,14 @@ impl Reader {
             *lock(&self.problem) = None;
         }
         Ok(())
+    }
+}
+
+/// Returns the position before the first entry that the log still has.
+fn position_before(log: &stream::State) -> u64 {
+    match log.messages {
+        0 => log.last_sequence,
+        _ => log.first_sequence.saturating_sub(1),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::proto;
 /// An entry of the log.
 pub(crate) enum LogEntry {
     /// A part of a contribution.
-    Part(LoggedPart),
+    Part(Box<LoggedPart>),
     /// A registration.
     Registration(Hello),
     /// The end of an instance whose ranks others have taken.
@@ -76,7 +76,7 @@ pub(crate) fn entry_from_wire(bytes: Bytes) -> Result<LogEntry> {
         None => return Err(damaged(&"an entry of the log is empty")),
     };
     let functions = part.functions.into_iter();
-    Ok(LogEntry::Part(LoggedPart {
+    Ok(LogEntry::Part(Box::new(LoggedPart {
         instance: part.instance,
         number: PartNumber {
             sequence: part.sequence,
@@ -87,7 +87,7 @@ pub(crate) fn entry_from_wire(bytes: Bytes) -> Result<LogEntry> {
             .map(|it| (FuncId(it.fid), ProgramId(it.program), it.name))
             .collect(),
         contribution: contribution_from_wire(part.contribution.unwrap_or_default())?,
-    }))
+    })))
 }
 
 /// Returns a block of models.

@@ -27,8 +27,10 @@ impl NatsServer {
         let port = free.local_addr().expect("it is bound").port();
         drop(free);
         let data = folder.path().join("data");
-        let config =
-            format!("listen: 127.0.0.1:{port}\n{settings}\njetstream {{ store_dir: {data:?} }}\n");
+        let data = data.display();
+        let config = format!(
+            "listen: 127.0.0.1:{port}\n{settings}\njetstream {{ store_dir: \"{data}\" }}\n"
+        );
         fs::write(folder.path().join("nats.conf"), config).expect("there is space");
         let mut server = Self {
             folder,

@@ -17,20 +17,18 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
-use crate::error::ServerError;
-
 /// The subject of certificates that this program makes.
 const COMMON_NAME: &str = "Callgrove server";
 
 /// A certificate and its key.
-pub(crate) type IssuedCertificate = (CertificateDer<'static>, PrivateKeyDer<'static>);
+pub type IssuedCertificate = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
 /// Returns the server's own certificate, if `given` is that of an authority. It has the names of the authority; without
 /// any, the names and addresses by which the server at `listen` is reached without a name service.
 ///
 /// # Errors
 /// A message, if the authority's key cannot sign.
-pub(crate) fn issued_by(
+pub fn issued_by(
     given: &CertificateDer<'_>,
     key: &PrivateKeyDer<'_>,
     listen: IpAddr,
@@ -65,21 +63,19 @@ pub(crate) fn issued_by(
 ///
 /// # Errors
 /// A message, if no key can be made.
-pub(crate) fn self_signed(listen: IpAddr) -> Result<IssuedCertificate, String> {
+pub fn self_signed(listen: IpAddr) -> Result<IssuedCertificate, String> {
     let (certificate, key) = sign_itself(listen).map_err(|error| error.to_string())?;
     let key = PrivatePkcs8KeyDer::from(key.serialize_der());
     Ok((certificate.der().clone(), key.into()))
 }
 
 /// Returns a certificate that is signed by its own key, and the key, in PEM form: the content of a file that can be both
-/// files of [`TlsFiles`](crate::TlsFiles).
+/// files of a server.
 ///
 /// # Errors
-/// [`ServerError::TlsGenerated`], if no key can be made.
-pub fn new_certificate_pem(listen: IpAddr) -> Result<String, ServerError> {
-    let (certificate, key) = sign_itself(listen).map_err(|error| ServerError::TlsGenerated {
-        cause: error.to_string(),
-    })?;
+/// A message, if no key can be made.
+pub fn new_certificate_pem(listen: IpAddr) -> Result<String, String> {
+    let (certificate, key) = sign_itself(listen).map_err(|error| error.to_string())?;
     Ok(certificate.pem() + &key.serialize_pem())
 }
 
