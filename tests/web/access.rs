@@ -37,7 +37,7 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
         let page = stranger.new_page()?;
         assert_eq!(page.go_to(&address)?, 401);
         let text = page.text_of("document.body.textContent")?;
-        assert!(text.contains("requires its token"), "{text}");
+        assert!(text.contains("requires a token"), "{text}");
     }
     Ok(())
 }
