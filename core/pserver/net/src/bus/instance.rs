@@ -207,6 +207,36 @@ impl JetStream {
         self.within(bus.append(&entries, &id)).map(Some)
     }
 
+    /// Reads the models that changed since the request's position into the reply.
+    fn read_models(
+        &mut self,
+        request: &SyncRequest,
+        reply: &mut SyncReply,
+    ) -> Result<(), PserverError> {
+        let bus = self.bus()?;
+        let mut published = std::mem::take(&mut self.published);
+        let read = self.within(published.read(&bus, request.cursor));
+        self.published = published;
+        reply.models = read?;
+        let version = self.published.version();
+        if version.version > 0 && version.epoch != request.epoch {
+            return Err(self.not_registered());
+        }
+        reply.version = version.log_position;
+        reply.saved_version = version.log_position;
+        // Never the default, which asks for all models.
+        reply.cursor = Cursor {
+            version: version.version.max(1),
+            fid: FuncId(u32::MAX),
+        };
+        if version.tree_generation != request.tree_generation {
+            let trees = wire::reply_from_wire(self.tree_models(request)?)?;
+            reply.tree_models = trees.tree_models;
+            reply.tree_generation = trees.tree_generation;
+        }
+        Ok(())
+    }
+
     /// Returns the tree models that changed since a generation, if the server answers soon.
     fn tree_models(&self, request: &SyncRequest) -> Result<proto::SyncReply, PserverError> {
         let poll = wire::request_to_wire(SyncRequest {
@@ -302,32 +332,19 @@ impl Transport for JetStream {
         if included_in.is_none() {
             return Ok(reply);
         }
-        let bus = self.bus()?;
-        let mut published = std::mem::take(&mut self.published);
-        let read = self.within(published.read(&bus, request.cursor));
-        self.published = published;
-        // The log has the contribution, so the request has not failed if the models cannot be read.
-        reply.models = match read {
-            Err(_) if !is_poll => Vec::new(),
-            read => read?,
-        };
-        let version = self.published.version();
-        if version.version > 0 && version.epoch != request.epoch {
-            return Err(self.not_registered());
+        let read = self.read_models(&request, &mut reply);
+        if read.is_err() {
+            // What was read so far is lost with the reply, so all of it is read again.
+            self.published = PublishedReader::default();
         }
-        reply.version = version.log_position;
-        reply.saved_version = version.log_position;
-        // Never the default, which asks for all models.
-        reply.cursor = Cursor {
-            version: version.version.max(1),
-            fid: FuncId(u32::MAX),
-        };
-        if version.tree_generation != request.tree_generation {
-            let trees = wire::reply_from_wire(self.tree_models(&request)?)?;
-            reply.tree_models = trees.tree_models;
-            reply.tree_generation = trees.tree_generation;
+        match read {
+            // The log has the contribution, so the request has not failed if the models cannot be read.
+            Err(PserverError::NotConnected { .. }) if !is_poll => Ok(SyncReply {
+                models: Vec::new(),
+                ..reply
+            }),
+            read => read.map(|()| reply),
         }
-        Ok(reply)
     }
 
     fn progress(
