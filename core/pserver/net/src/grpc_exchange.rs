@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tonic::{Code, Response, Status};
 
 use super::proto::pserver_client::PserverClient;
+use super::registration::register_within;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 
 /// An AD instance's exchange with a remote server.
@@ -28,8 +29,6 @@ pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(LEASE_MS /
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 /// Maximum delay before an attempt to reconnect.
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
-/// Interval between attempts to register for the first time.
-pub(crate) const REGISTER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The address of the server, the credential and the timeouts of a client.
 #[derive(Clone, Debug)]
@@ -205,24 +204,17 @@ impl Transport for Grpc {
 
     fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
         lock(&self.shared.instance).clone_from(&hello.instance);
-        let give_up = Instant::now() + self.options.startup_wait;
-        loop {
-            let result = self.try_register(hello);
-            let may_wait = match &result {
-                Ok(_) => {
-                    self.is_known = true;
-                    false
-                }
-                Err(PserverError::NotConnected { .. }) => true,
-                Err(PserverError::Refused { about, .. }) => *about == Refusal::Rank,
-                Err(_) => false,
-            };
-            if self.is_known || !may_wait || Instant::now() + REGISTER_RETRY_INTERVAL > give_up {
-                return result;
-            }
-            std::thread::sleep(REGISTER_RETRY_INTERVAL);
+        let wait = if self.is_known {
+            Duration::ZERO
+        } else {
+            self.options.startup_wait
+        };
+        let registered = register_within(wait, || {
             self.begin_call();
-        }
+            self.try_register(hello)
+        });
+        self.is_known |= registered.is_ok();
+        registered
     }
 
     fn functions(

@@ -22,6 +22,7 @@
 mod bus;
 mod grpc_exchange;
 mod poster;
+mod registration;
 mod service;
 mod wire;
 

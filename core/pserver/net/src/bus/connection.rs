@@ -1,7 +1,5 @@
 //! A connection to a message bus, and the two streams of a job on it.
 
-use std::time::Duration;
-
 use async_nats::jetstream::{self, stream};
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use callgrove_net::{AddressFile, Credential, pinned_config};
@@ -231,6 +229,3 @@ pub(super) fn in_full(error: &dyn std::error::Error) -> String {
     }
     text
 }
-
-/// Pause between attempts to reach a bus or a server at the start.
-pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(250);

@@ -19,11 +19,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tonic::Code;
 
-use super::connection::{Bus, REFUSAL, RETRY_INTERVAL, in_full};
+use super::connection::{Bus, REFUSAL, in_full};
 use super::published::{PublishedReader, newest_version};
-use crate::grpc_exchange::{
-    ExchangeOptions, HEARTBEAT_INTERVAL, REGISTER_RETRY_INTERVAL, progress_from_wire, subject_of,
-};
+use crate::grpc_exchange::{ExchangeOptions, HEARTBEAT_INTERVAL, progress_from_wire, subject_of};
+use crate::registration::register_within;
 use crate::{MAX_MESSAGE_BYTES, proto, wire};
 
 /// An AD instance's exchange over a message bus.
@@ -276,27 +275,17 @@ impl Transport for JetStream {
 
     fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
         lock(&self.heart.instance).clone_from(&hello.instance);
-        let give_up = Instant::now() + self.options.startup_wait;
-        loop {
-            let result = self.try_register(hello);
-            let pause = match &result {
-                Ok(_) => {
-                    self.is_known = true;
-                    return result;
-                }
-                Err(PserverError::NotConnected { .. }) => RETRY_INTERVAL,
-                Err(PserverError::Refused {
-                    about: Refusal::Rank,
-                    ..
-                }) => REGISTER_RETRY_INTERVAL,
-                Err(_) => return result,
-            };
-            if self.is_known || Instant::now() + pause > give_up {
-                return result;
-            }
-            std::thread::sleep(pause);
+        let wait = if self.is_known {
+            Duration::ZERO
+        } else {
+            self.options.startup_wait
+        };
+        let registered = register_within(wait, || {
             self.begin_call();
-        }
+            self.try_register(hello)
+        });
+        self.is_known |= registered.is_ok();
+        registered
     }
 
     fn functions(

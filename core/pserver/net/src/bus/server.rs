@@ -20,13 +20,15 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tonic::Code;
 
-use super::connection::{Bus, REFUSAL, RETRY_INTERVAL, in_full};
+use super::connection::{Bus, REFUSAL, in_full};
 use super::instance::runtime_of;
 use super::model_blocks::ModelBlocks;
 use crate::grpc_exchange::ExchangeOptions;
 use crate::service::{code_of, progress_to_wire};
 use crate::{proto, wire};
 
+/// Pause between attempts to reach the bus.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two publications of models, and between two looks at what the log can forget.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
 /// Most entries that are read before models are published and requests answered.

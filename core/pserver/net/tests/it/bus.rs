@@ -1,13 +1,14 @@
 //! The exchange over a real message bus.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callgrove_pserver::{
     Hello, Link, ModelExchange, PserverError, Retention, ServerState, StateOptions,
 };
 use callgrove_pserver_net::{BusExchange, BusServer, ExchangeOptions, connect_to_bus};
 
+use crate::laws::{check_large_models, check_merging, wait_for};
 use crate::nats_server::NatsServer;
 use crate::support::{PROGRAM, Saved, global_model, hello, model, names, new_state, report};
 
@@ -29,46 +30,13 @@ impl NatsServer {
     }
 }
 
-/// Polls until a condition holds for the newest models.
-fn wait_for(state: &ServerState, what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        state.fold();
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn what_instances_write_into_the_log_comes_back_merged() {
     let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
     let server = bus.server(&state);
-    let (mut one, mut other) = (bus.client(), bus.client());
-    one.register(&hello(0)).expect("the rank is free");
-    other.register(&hello(1)).expect("the rank is free");
-    let fids = one.functions(PROGRAM, &names(&["f", "g"])).expect("short");
-    assert_eq!(other.functions(PROGRAM, &names(&["g"])), Ok(vec![fids[1]]));
-    let values: Vec<u64> = (0..3000).map(|i| i * i).collect();
-    let deltas = vec![(fids[0], model(&[1])), (fids[1], model(&values))];
-    one.sync_and_report(deltas, &[report(0, 0, fids[1], &values)])
-        .expect("the bus is there");
-    assert_eq!(one.unsettled(), Ok(None), "the log has it");
-    let mut whole = model(&values);
-    whole.extend(&[77]);
-    let mut deltas = vec![(fids[1], model(&[77]))];
-    wait_for(&state, "both instances are in the models", || {
-        let synced = other.sync_and_report(std::mem::take(&mut deltas), &[]);
-        assert_eq!(synced.expect("the bus is there").link, Link::Up);
-        let asked = vec![(fids[1], model(&[]))];
-        let synced = other.sync_and_report(asked, &[]).expect("the bus is there");
-        synced.models[0].1.distribution() == whole.distribution()
-    });
-    one.goodbye().expect("the server is there");
-    other.goodbye().expect("the server is there");
-    assert!(state.is_abandoned(0));
+    check_merging(&state, &mut [bus.client(), bus.client()]);
     assert_eq!(server.finish(), None);
-    assert_eq!(state.documents().func_stats[0].fid, fids[1].0);
 }
 
 #[test]
@@ -76,24 +44,7 @@ fn large_contributions_are_one_batch_and_large_models_come_in_blocks() {
     let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
     let server = bus.server(&state);
-    let mut one = bus.client();
-    one.register(&hello(0)).expect("the rank is free");
-    let many: Vec<String> = (0..3000).map(|i| format!("function {i}")).collect();
-    let fids = one.functions(PROGRAM, &many).expect("short");
-    let values: Vec<u64> = (0..400).map(|i| 1 << (i % 60)).chain(0..300).collect();
-    let deltas = fids.iter().map(|&fid| (fid, model(&values))).collect();
-    let synced = one.sync_and_report(deltas, &[]).expect("the bus is there");
-    assert_eq!(synced.link, Link::Up);
-    let mut other = bus.client();
-    other.register(&hello(1)).expect("the rank is free");
-    other.functions(PROGRAM, &many).expect("short");
-    wait_for(&state, "all models have arrived", || {
-        let asked = fids.iter().map(|&fid| (fid, model(&[]))).collect();
-        let synced = other.sync_and_report(asked, &[]).expect("the bus is there");
-        let counts = synced.models.iter().map(|it| it.1.moments().count());
-        let counts: Vec<u64> = counts.collect();
-        counts == vec![values.len() as u64; 3000]
-    });
+    check_large_models(&state, &mut [bus.client(), bus.client()]);
     assert_eq!(server.finish(), None);
 }
 

@@ -1,6 +1,7 @@
 //! The parameter server over real sockets.
 
 mod bus;
+mod laws;
 mod nats_server;
 mod network;
 mod posting;

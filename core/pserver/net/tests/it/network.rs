@@ -15,6 +15,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Status};
 
+use crate::laws::{check_large_models, check_merging};
 use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report, saved};
 
 /// A server whose connections are closed when it is dropped.
@@ -78,55 +79,14 @@ fn client(address: SocketAddr) -> GrpcExchange {
 fn what_instances_add_comes_back_merged() {
     let state = new_state(StateOptions::default());
     let server = TestServer::start(&state, any_port());
-    let (mut one, mut other) = (server.client(), server.client());
-    one.register(&hello(0)).expect("the rank is free");
-    other.register(&hello(1)).expect("the rank is free");
-    let fids = one.functions(PROGRAM, &names(&["f", "g"])).expect("short");
-    assert_eq!(other.functions(PROGRAM, &names(&["g"])), Ok(vec![fids[1]]));
-    let values: Vec<u64> = (0..3000).map(|i| i * i).collect();
-    let deltas = vec![(fids[0], model(&[1])), (fids[1], model(&values))];
-    one.sync_and_report(deltas, &[report(0, 0, fids[1], &values)])
-        .expect("the server is there");
-    state.fold();
-    let synced = other
-        .sync_and_report(vec![(fids[1], model(&[77]))], &[])
-        .expect("the server is there");
-    assert_eq!(synced.link, Link::Up);
-    let mut whole = model(&values);
-    whole.extend(&[77]);
-    assert_eq!(synced.models[0].1.distribution(), whole.distribution());
-    one.goodbye().expect("the server is there");
-    other.goodbye().expect("the server is there");
-    assert!(state.is_abandoned(0));
-    assert_eq!(state.documents().func_stats[0].fid, fids[1].0);
+    check_merging(&state, &mut [server.client(), server.client()]);
 }
 
 #[test]
 fn large_models_travel_in_parts_both_ways() {
     let state = new_state(StateOptions::default());
     let server = TestServer::start(&state, any_port());
-    let mut one = server.client();
-    one.register(&hello(0)).expect("the rank is free");
-    let many: Vec<String> = (0..3000).map(|i| format!("function {i}")).collect();
-    let fids = one.functions(PROGRAM, &many).expect("short");
-    let values: Vec<u64> = (0..400).map(|i| 1 << (i % 60)).chain(0..300).collect();
-    let deltas = fids.iter().map(|&fid| (fid, model(&values))).collect();
-    let synced = one
-        .sync_and_report(deltas, &[])
-        .expect("the server is there");
-    assert_eq!(synced.link, Link::Up);
-    state.fold();
-    let mut other = server.client();
-    other.register(&hello(1)).expect("the rank is free");
-    other.functions(PROGRAM, &many).expect("short");
-    let asked = fids.iter().map(|&fid| (fid, model(&[]))).collect();
-    let synced = other
-        .sync_and_report(asked, &[])
-        .expect("the server is there");
-    assert_eq!(synced.models.len(), 3000);
-    for (_, merged) in synced.models {
-        assert_eq!(merged.moments().count(), values.len() as u64);
-    }
+    check_large_models(&state, &mut [server.client(), server.client()]);
 }
 
 #[test]
