@@ -85,7 +85,7 @@ impl Bus {
 
     /// Returns the subject of requests for a method; `*` for all methods.
     pub(super) fn requests(&self, method: &str) -> String {
-        format!("{}.ask.{method}", self.prefix)
+        format!("{}.requests.{method}", self.prefix)
     }
 
     /// Returns the subject of a block of models, or of their version.

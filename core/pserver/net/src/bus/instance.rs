@@ -49,7 +49,7 @@ pub struct JetStream {
     published: PublishedReader,
     /// The epoch of the server with which it registered last.
     epoch: u64,
-    heart: Arc<Heart>,
+    registration: Arc<SharedRegistration>,
     /// Last, since the others need it to end.
     runtime: Runtime,
 }
@@ -69,7 +69,7 @@ pub fn connect(options: ExchangeOptions) -> Result<BusExchange, PserverError> {
         entries: Vec::new(),
         published: PublishedReader::default(),
         epoch: 0,
-        heart: Arc::default(),
+        registration: Arc::default(),
         runtime,
         options,
     }))
@@ -90,7 +90,7 @@ pub(super) fn runtime_of(options: &ExchangeOptions, name: &str) -> Result<Runtim
 
 /// What the calls and the background task share.
 #[derive(Default)]
-struct Heart {
+struct SharedRegistration {
     /// The name of the registered instance.
     instance: Mutex<String>,
     /// True if the server does not know the instance any more.
@@ -122,7 +122,7 @@ impl JetStream {
     }
 
     fn not_registered(&self) -> PserverError {
-        let instance = lock(&self.heart.instance).clone();
+        let instance = lock(&self.registration.instance).clone();
         PserverError::NotRegistered { instance }
     }
 
@@ -166,7 +166,7 @@ impl JetStream {
         if self.bus.is_none() {
             let bus = self.within(Bus::open(&self.options))?;
             self.runtime
-                .spawn(beat(bus.clone(), Arc::clone(&self.heart)));
+                .spawn(send_heartbeats(bus.clone(), Arc::clone(&self.registration)));
             self.bus = Some(bus);
         }
         let request = wire::hello_to_wire(hello)?;
@@ -177,7 +177,9 @@ impl JetStream {
             self.functions = FunctionTable::default();
             self.epoch = registered.epoch;
         }
-        self.heart.is_forgotten.store(false, Ordering::Release);
+        self.registration
+            .is_forgotten
+            .store(false, Ordering::Release);
         Ok(Registered {
             retention: Retention::Logged,
             ..registered
@@ -274,7 +276,7 @@ impl Transport for JetStream {
     }
 
     fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
-        lock(&self.heart.instance).clone_from(&hello.instance);
+        lock(&self.registration.instance).clone_from(&hello.instance);
         let wait = if self.is_known {
             Duration::ZERO
         } else {
@@ -303,7 +305,7 @@ impl Transport for JetStream {
     }
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
-        if self.heart.is_forgotten.load(Ordering::Acquire) {
+        if self.registration.is_forgotten.load(Ordering::Acquire) {
             return Err(self.not_registered());
         }
         let is_poll = request.part.sequence == 0;
@@ -365,7 +367,7 @@ impl Transport for JetStream {
         let instance = instance.to_owned();
         let request = proto::GoodbyeRequest { instance };
         let _: proto::GoodbyeReply = self.ask("goodbye", &request, self.left())?;
-        lock(&self.heart.instance).clear();
+        lock(&self.registration.instance).clear();
         Ok(())
     }
 }
@@ -406,10 +408,10 @@ async fn ask(
 }
 
 /// Sends heartbeats.
-async fn beat(bus: Bus, heart: Arc<Heart>) {
+async fn send_heartbeats(bus: Bus, registration: Arc<SharedRegistration>) {
     loop {
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
-        let instance = lock(&heart.instance).clone();
+        let instance = lock(&registration.instance).clone();
         if instance.is_empty() {
             continue;
         }
@@ -417,7 +419,7 @@ async fn beat(bus: Bus, heart: Arc<Heart>) {
         let subject = bus.requests("heartbeat");
         let beat = ask(&bus.client, subject, payload, HEARTBEAT_INTERVAL).await;
         if let Err(Failure::Refused(Code::FailedPrecondition, _)) = beat {
-            heart.is_forgotten.store(true, Ordering::Release);
+            registration.is_forgotten.store(true, Ordering::Release);
         }
     }
 }

@@ -15,11 +15,12 @@ pub(super) const VERSION_SUBJECT: &str = "version";
 /// The size of a block at which the number of blocks grows, in bytes.
 const MEAN_BLOCK_BYTES: usize = 128 << 10;
 
-/// The models as they are, or will be, on the bus. Functions are in blocks by the remainder of their index, which is a
-/// hash.
+/// The models as they are, or will be, on the bus.
 #[derive(Default)]
 pub(super) struct ModelBlocks {
     models: BTreeMap<FuncId, PublishedModel>,
+    /// The size of all models on the wire.
+    num_bytes: usize,
     cursor: Cursor,
     /// The sequence number of each block; 0 for one without models.
     sequences: Vec<u64>,
@@ -37,10 +38,15 @@ impl ModelBlocks {
     pub(super) async fn publish(&mut self, bus: &Bus, state: &ServerState) -> Result<(), String> {
         let (version, log_position) = self.take_changed(state);
         self.grow();
-        for index in self.changed.clone() {
-            let models = self.models.iter();
-            let of_block = models.filter(|(fid, _)| self.block_of(**fid) == index);
-            let bytes = wire::block_to_wire(of_block.map(|(_, model)| model));
+        let mut blocks: BTreeMap<usize, Vec<&PublishedModel>> = BTreeMap::new();
+        for model in self.models.values() {
+            let index = block_of(model.fid, self.sequences.len());
+            if self.changed.contains(&index) {
+                blocks.entry(index).or_default().push(model);
+            }
+        }
+        for (index, models) in blocks {
+            let bytes = wire::block_to_wire(models.into_iter());
             self.sequences[index] = put(bus, &index.to_string(), bytes).await?;
             self.changed.remove(&index);
         }
@@ -74,9 +80,12 @@ impl ModelBlocks {
             let changed = state.models_since(self.cursor);
             self.cursor = changed.cursor;
             for model in changed.models {
-                let index = self.block_of(model.fid);
+                let index = block_of(model.fid, self.sequences.len());
                 self.changed.insert(index);
-                self.models.insert(model.fid, model);
+                self.num_bytes += wire::published_bytes(&model);
+                if let Some(before) = self.models.insert(model.fid, model) {
+                    self.num_bytes -= wire::published_bytes(&before);
+                }
             }
             if !changed.more {
                 return (changed.version, changed.log_position);
@@ -86,20 +95,19 @@ impl ModelBlocks {
 
     /// Doubles the number of blocks until they have a size that messages can have.
     fn grow(&mut self) {
-        let models = self.models.values();
-        let num_bytes: usize = models.map(wire::published_bytes).sum();
-        let num_blocks = num_bytes.div_ceil(MEAN_BLOCK_BYTES).next_power_of_two();
+        let num_blocks = self.num_bytes.div_ceil(MEAN_BLOCK_BYTES);
+        let num_blocks = num_blocks.next_power_of_two();
         if num_blocks > self.sequences.len() {
             self.sequences = vec![0; num_blocks];
-            let blocks = self.models.keys().map(|&fid| self.block_of(fid));
-            self.changed = blocks.collect();
+            let fids = self.models.keys();
+            self.changed = fids.map(|&fid| block_of(fid, num_blocks)).collect();
         }
     }
+}
 
-    fn block_of(&self, fid: FuncId) -> usize {
-        let index = usize::try_from(fid.0).unwrap_or(usize::MAX);
-        index % self.sequences.len().max(1)
-    }
+/// Returns the block of a function: its index is a hash.
+fn block_of(fid: FuncId, num_blocks: usize) -> usize {
+    usize::try_from(fid.0).unwrap_or(usize::MAX) % num_blocks.max(1)
 }
 
 /// Publishes a message of the stream of models; returns its sequence number.

@@ -1,5 +1,6 @@
 //! Messages survive a round trip, and invalid input is refused without harm.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callgrove_detect::{Algorithm, CallerKey, FuncModel, Moments, Params, RecentPValues};
@@ -14,10 +15,11 @@ use callgrove_pserver::{
 use callgrove_trends::TimeWindow;
 use proptest::prelude::*;
 use prost::Message;
+use prost::bytes::Bytes;
 
 use super::{
-    proto, registered_from_wire, registered_to_wire, reply_from_wire, request_from_wire,
-    request_to_wire,
+    LogEntry, block_from_wire, entry_from_wire, part_to_wire, proto, registered_from_wire,
+    registered_to_wire, reply_from_wire, request_from_wire, request_to_wire,
 };
 
 fn moments(values: &[u64]) -> Moments {
@@ -158,6 +160,17 @@ fn receive(bytes: &[u8]) {
             Err(error) => assert!(matches!(error, PserverError::Damaged { .. })),
         }
     }
+    let copy = || Bytes::copy_from_slice(bytes);
+    let refusals = [entry_from_wire(copy()).err(), block_from_wire(copy()).err()];
+    for error in refusals.into_iter().flatten() {
+        assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
+    }
+}
+
+/// Returns the log's entry of a request's contribution.
+fn entry(request: &SyncRequest) -> Vec<u8> {
+    let name = |_| Some((ProgramId(1), "f"));
+    part_to_wire(&request.instance, request.part, &request.contribution, name)
 }
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {
@@ -173,7 +186,14 @@ proptest! {
         let sent = request(&values, algorithm);
         let bytes = request_to_wire(sent.clone()).encode_to_vec();
         let message = proto::SyncRequest::decode(&*bytes).expect("it was encoded");
-        prop_assert_eq!(request_from_wire(message), Ok(sent));
+        prop_assert_eq!(request_from_wire(message), Ok(sent.clone()));
+        let Ok(LogEntry::Part(part)) = entry_from_wire(entry(&sent).into()) else {
+            panic!("it is a part");
+        };
+        prop_assert_eq!((part.instance, part.number), (sent.instance, sent.part));
+        prop_assert_eq!(&part.contribution, &*sent.contribution);
+        let named: BTreeSet<FuncId> = part.functions.iter().map(|it| it.0).collect();
+        prop_assert_eq!(named, sent.contribution.fids().collect());
     }
 
     #[test]
@@ -213,12 +233,14 @@ proptest! {
         values in prop::collection::vec(any::<u64>(), 0..40),
         damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let mut bytes = request_to_wire(request(&values, Algorithm::Hbos)).encode_to_vec();
-        for (place, byte) in damages {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        let request = request(&values, Algorithm::Hbos);
+        for mut bytes in [entry(&request), request_to_wire(request).encode_to_vec()] {
+            for (place, byte) in &damages {
+                let place = place.index(bytes.len());
+                bytes[place] = *byte;
+            }
+            receive(&bytes);
         }
-        receive(&bytes);
     }
 
     #[test]
