@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,9 @@ use crate::{proto, wire};
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two publications of models, and between two looks at what the log can forget.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
+/// How long the bus may be asked for entries before it must answer that there are none: it says so twice in this time, and
+/// a reader that hears nothing begins again.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most entries that are read before models are published and requests answered.
 const MAX_ENTRIES: usize = 256;
 /// Time in which the rest of the log must be read at the end.
@@ -166,6 +170,7 @@ impl Reader {
 
     /// Follows the log until asked to stop and at its end.
     async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), String> {
+        let connection = self.connection();
         let mut entries = self.open_log().await?;
         // Before the first answer, so that instances find this epoch.
         self.publish().await?;
@@ -179,7 +184,13 @@ impl Reader {
             tokio::select! {
                 entry = entries.next() => self.take_entries(entry, &mut entries)?,
                 request = requests.next() => self.take_requests(request, &mut requests)?,
-                _ = tick.tick() => self.publish().await?,
+                _ = tick.tick() => {
+                    // A bus that was killed has forgotten what this reader was about to get.
+                    if self.connection() != connection {
+                        return Err("connected again".to_owned());
+                    }
+                    self.publish().await?;
+                }
                 _ = stopped.changed(), if end.is_none() => {}
             }
             if !self.unplaced.is_empty() {
@@ -199,6 +210,12 @@ impl Reader {
         }
     }
 
+    /// Returns the number of the connection to the bus, which restores itself.
+    fn connection(&self) -> u64 {
+        let statistics = self.bus.client.statistics();
+        statistics.connects.load(Ordering::Relaxed)
+    }
+
     /// Begins to read the log after what the state has.
     async fn open_log(&mut self) -> Result<Ordered, String> {
         let info = self.bus.log.get_info().await.map_err(|it| in_full(&it))?;
@@ -214,6 +231,7 @@ impl Reader {
                 deliver_policy: DeliverPolicy::ByStartSequence {
                     start_sequence: self.position + 1,
                 },
+                max_expires: READ_TIMEOUT,
                 ..OrderedConfig::default()
             })
             .await

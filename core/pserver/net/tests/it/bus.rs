@@ -123,6 +123,19 @@ fn nothing_is_lost_or_counted_twice_while_bus_and_server_are_killed() {
 }
 
 #[test]
+fn a_server_reads_on_after_its_bus_was_killed() {
+    let mut bus = NatsServer::start();
+    let state = new_state(StateOptions::default());
+    let server = bus.server(&state);
+    bus.client().register(&hello(0)).expect("the rank is free");
+    bus.kill();
+    bus.start_again();
+    // Its registration is answered when the log was read so far.
+    bus.client().register(&hello(1)).expect("the rank is free");
+    assert_eq!(server.finish(), None);
+}
+
+#[test]
 fn a_rank_in_use_is_refused_with_the_holders_name() {
     let bus = NatsServer::start();
     let state = new_state(StateOptions::default());
