@@ -32,7 +32,7 @@ use crate::{proto, wire};
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two publications of models, and between two looks at what the log can forget.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the bus may be asked for entries before it must answer that there are none: it says so twice in this time, and
+/// How long the bus may be asked for entries before it must answer that it has no more: it says so twice in this time, and
 /// a reader that hears nothing begins again.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most entries that are read before models are published and requests answered.
