@@ -4,13 +4,14 @@
 //! ```text
 //! cargo run --release -p callgrove-benches --example live -- streams NUM SECONDS
 //! cargo run --release -p callgrove-benches --example live -- steps NUM
-//! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE]
+//! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE [RANKS [GROUPS]]]
 //! ```
 //!
 //! `streams`: each stream has a step of twenty calls every second; measures how long steps wait until they are taken.
 //! `steps`: NUM steps of four streams in sequence; prints the memory as it goes. `exchange`: each instance sends the
 //! server at ADDRESS, or over the message bus at `nats://…`, the updates of a step to the models of its functions, as fast
-//! as the server answers or with a pause in milliseconds between them.
+//! as the server answers or with a pause in milliseconds between them. It reports a step of each of its RANKS (1) with
+//! them. On a bus with GROUPS, a merger must run for each.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -21,11 +22,15 @@ use std::time::{Duration, Instant};
 use callgrove_ad::{AdOptions, Instance, Pacing, Stream, WriterGone};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes};
 use callgrove_detect::{CallerKey, FuncModel, Params, ValidParams};
+use callgrove_incidents::StallSummary;
 use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
     ThreadId, TimeNs, Warnings,
 };
-use callgrove_pserver::{Hello, ModelExchange, ServerState, StateOptions};
+use callgrove_pserver::{
+    AnomalySummary, FunctionReport, Hello, ModelExchange, PserverError, ServerState, StateOptions,
+    StepReport, TreePValues,
+};
 use callgrove_pserver_net::{ExchangeOptions, connect, connect_to_bus};
 use callgrove_source::{EventStream, Next, SourceError};
 
@@ -152,14 +157,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments[..] {
         ["streams", num, seconds] => streams(num.parse()?, seconds.parse()?),
         ["steps", num] => steps(num.parse()?),
-        ["exchange", instances, functions, seconds, address, ref pause @ ..] => exchange(
-            instances.parse()?,
-            functions.parse()?,
-            Duration::from_secs(seconds.parse()?),
-            address,
-            Duration::from_millis(pause.first().map_or(Ok(0), |it| it.parse())?),
+        ["exchange", instances, functions, seconds, address, ref rest @ ..] => {
+            let number = |at: usize, default| match rest.get(at) {
+                Some(text) => text.parse::<u32>(),
+                None => Ok(default),
+            };
+            exchange(&ExchangeLoad {
+                num_instances: instances.parse()?,
+                num_functions: functions.parse()?,
+                length: Duration::from_secs(seconds.parse()?),
+                address,
+                pause: Duration::from_millis(number(0, 0)?.into()),
+                num_ranks: number(1, 1)?,
+                num_groups: number(2, 0)?,
+            })
+        }
+        _ => Err(
+            "usage: live streams NUM SECONDS | steps NUM | exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE [RANKS [GROUPS]]]"
+                .into(),
         ),
-        _ => Err("usage: live streams NUM SECONDS | steps NUM | exchange INSTANCES FUNCTIONS SECONDS ADDRESS [PAUSE]".into()),
     }
 }
 
@@ -205,75 +221,113 @@ fn steps(num: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn exchange(
+/// The load of many instances.
+struct ExchangeLoad<'a> {
     num_instances: u32,
     num_functions: u32,
     length: Duration,
-    address: &str,
+    address: &'a str,
     pause: Duration,
-) -> Result<(), Box<dyn Error>> {
-    let one = |rank: u32| -> Result<Vec<Duration>, String> {
-        let as_text = |error: &dyn Error| error.to_string();
+    /// Ranks of each instance.
+    num_ranks: u32,
+    /// Groups on a message bus; 0 for none.
+    num_groups: u32,
+}
+
+impl ExchangeLoad<'_> {
+    /// Sends the updates of one instance. Returns how long each took.
+    fn run_instance(&self, number: u32) -> Result<Vec<Duration>, PserverError> {
         let options = ExchangeOptions {
             startup_wait: Duration::from_mins(1),
-            ..ExchangeOptions::new(address)
+            deadline: Duration::from_secs(30),
+            group: number.checked_rem(self.num_groups),
+            ..ExchangeOptions::new(self.address)
         };
-        let mut session: Box<dyn ModelExchange> = if address.starts_with("nats://") {
-            Box::new(connect_to_bus(options).map_err(|it| as_text(&it))?)
+        let mut session: Box<dyn ModelExchange> = if self.address.starts_with("nats://") {
+            Box::new(connect_to_bus(options)?)
         } else {
-            Box::new(connect(options).map_err(|it| as_text(&it))?)
+            Box::new(connect(options)?)
         };
-        let hello = Hello {
-            instance: format!("live-{rank}"),
+        let ranks: Vec<RankId> = (0..self.num_ranks)
+            .map(|it| RankId(number * self.num_ranks + it))
+            .collect();
+        session.register(&Hello {
+            instance: format!("live-{number}"),
             program: ProgramId(0),
-            ranks: vec![RankId(rank)],
+            ranks: ranks.clone(),
             run: RunIdentity::default(),
             recorded_ranks: None,
-        };
-        session.register(&hello).map_err(|it| as_text(&it))?;
-        let names: Vec<String> = (0..num_functions)
+        })?;
+        let names: Vec<String> = (0..self.num_functions)
             .map(|it| format!("function_{it}"))
             .collect();
-        let fids = session
-            .functions(ProgramId(0), &names)
-            .map_err(|it| as_text(&it))?;
-        let params = Params::default().check().map_err(|it| as_text(&it))?;
+        let fids = session.functions(ProgramId(0), &names)?;
+        let params = Params::default().check().expect("the defaults are valid");
         let deltas: Vec<FuncModel> = (0..NUM_DELTAS).map(|step| delta(&params, step)).collect();
         let (start, mut waits, mut step) = (Instant::now(), Vec::new(), 0);
-        while start.elapsed() < length {
+        while start.elapsed() < self.length {
             // Learning the updates is part of the detectors' cost, so it is done before.
             let delta = |(place, &fid): (usize, &FuncId)| {
                 (fid, deltas[(place + step as usize) % deltas.len()].clone())
             };
-            let models = fids.iter().enumerate().map(delta).collect();
+            let models: Vec<_> = fids.iter().enumerate().map(delta).collect();
+            let steps: Vec<_> = ranks.iter().map(|&rank| (rank, StepId(step))).collect();
+            let reports: Vec<StepReport> = steps
+                .iter()
+                .map(|&(rank, step)| report(rank, step, &models))
+                .collect();
             let asked = Instant::now();
-            session.learn_steps(&[(RankId(rank), StepId(step))]);
-            session
-                .sync_and_report(models, &[])
-                .map_err(|it| as_text(&it))?;
+            session.learn_steps(&steps);
+            session.sync_and_report(models, &reports)?;
             waits.push(asked.elapsed());
-            thread::sleep(pause.saturating_sub(asked.elapsed()));
+            thread::sleep(self.pause.saturating_sub(asked.elapsed()));
             step += 1;
         }
-        session.goodbye().map_err(|it| as_text(&it))?;
+        session.goodbye()?;
         Ok(waits)
-    };
+    }
+}
+
+fn exchange(load: &ExchangeLoad<'_>) -> Result<(), Box<dyn Error>> {
     let waits = thread::scope(|scope| {
-        let instances: Vec<_> = (0..num_instances)
-            .map(|rank| scope.spawn(move || one(rank)))
+        let instances: Vec<_> = (0..load.num_instances)
+            .map(|number| scope.spawn(move || load.run_instance(number)))
             .collect();
-        let joined = instances
-            .into_iter()
-            .map(|it| it.join().unwrap_or_else(|_| Err("a panic".to_owned())));
+        let joined = instances.into_iter().map(|it| match it.join() {
+            Ok(waits) => waits.map_err(|error| error.to_string()),
+            Err(_) => Err("a panic".to_owned()),
+        });
         joined.collect::<Result<Vec<_>, _>>()
     })?;
     let waits: Vec<Duration> = waits.into_iter().flatten().collect();
     println!(
-        "{num_instances} instances of {num_functions} functions: {:.0} updates a second; one takes {}",
-        waits.len() as f64 / length.as_secs_f64(),
+        "{} instances of {} ranks and {} functions: {:.0} updates a second; one takes {}",
+        load.num_instances,
+        load.num_ranks,
+        load.num_functions,
+        waits.len() as f64 / load.length.as_secs_f64(),
         percentiles(waits)
     );
     Ok(())
+}
+
+/// Returns the report of a step whose executions are those of `models`.
+fn report(rank: RankId, step: StepId, models: &[(FuncId, FuncModel)]) -> StepReport {
+    let function = |(fid, model): &(FuncId, FuncModel)| FunctionReport {
+        fid: *fid,
+        exclusive: *model.moments(),
+        inclusive: *model.moments(),
+        anomalies: AnomalySummary::default(),
+    };
+    StepReport {
+        program: ProgramId(0),
+        rank,
+        step,
+        functions: models.iter().map(function).collect(),
+        counters: Vec::new(),
+        stall_summary: StallSummary::default(),
+        tree_p_values: TreePValues::new(),
+    }
 }
 
 /// Returns what a step of twenty calls adds to the model of a function.

@@ -45,15 +45,30 @@ impl BusJob {
 
     /// Starts an instance for each stream of the example.
     fn instances(&self) -> Vec<Process> {
+        self.instances_of(0)
+    }
+
+    /// Starts an instance for each stream of the example, in this number of groups.
+    fn instances_of(&self, num_groups: usize) -> Vec<Process> {
         let (bus, provdb) = (
             self.path("job/bus.address"),
             self.path("job/provdb.address"),
         );
         let streams = streams(example().as_ref());
         let streams = streams.iter().map(|it| it.to_string_lossy().into_owned());
-        streams
-            .map(|stream| start(&["ad", &stream, "--bus", &bus, "--provdb", &provdb]))
-            .collect()
+        let args = |(index, stream): (usize, String)| {
+            let args = ["ad", &stream, "--bus", &bus, "--provdb", &provdb];
+            match index.checked_rem(num_groups) {
+                Some(group) => start(&[&args[..], &["--group", &group.to_string()]].concat()),
+                None => start(&args),
+            }
+        };
+        streams.enumerate().map(args).collect()
+    }
+
+    fn merger(&self, group: usize) -> Process {
+        let bus = self.path("job/bus.address");
+        start(&["merger", "--bus", &bus, "--group", &group.to_string()])
     }
 
     /// Ends the servers in order; returns what the database has.
@@ -96,6 +111,46 @@ fn instances_on_a_bus_find_the_same_as_one_process() {
         instance.finish().unwrap();
     }
     assert_same(&job.end(), &found_by_one_process());
+}
+
+#[test]
+fn instances_in_groups_find_the_same_while_any_part_is_killed() {
+    let mut job = BusJob::start();
+    let mut mergers = [0, 1].map(|group| job.merger(group));
+    let instances = job.instances_of(2);
+    for round in 0..6_usize {
+        std::thread::sleep(Duration::from_millis(200));
+        match round % 3 {
+            0 => {
+                mergers[round % 2].kill().unwrap();
+                mergers[round % 2] = job.merger(round % 2);
+            }
+            1 => {
+                job.pserver.kill().unwrap();
+                job.pserver = start_pserver(&job.folder);
+            }
+            _ => {
+                job.bus.kill().unwrap();
+                job.bus = start_bus(&job.folder);
+            }
+        }
+    }
+    let ended = instances.into_iter().map(Process::finish);
+    let failures: Vec<_> = ended.filter_map(Result::err).collect();
+    assert!(failures.is_empty(), "{failures:#?}");
+    assert_same(&job.end(), &found_by_one_process());
+    // The parameter server has said that the job is over.
+    for merger in mergers {
+        merger.finish().unwrap();
+    }
+}
+
+#[test]
+fn an_instance_of_a_group_without_a_merger_says_what_is_missing() {
+    let job = BusJob::start();
+    let refused = job.instances_of(1).remove(0).finish().unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("callgrove merger --group 0"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgrove_provdb::Collection;
 use callgrove_tau::TauStep;
@@ -163,6 +163,18 @@ enum Part {
     Database,
     ParameterServer,
     Instance,
+    Merger,
+}
+
+/// How instances send their data to the parameter server.
+#[derive(Clone, Copy)]
+enum Exchange<'a> {
+    /// To its port.
+    Direct,
+    /// Over a message bus.
+    Bus(&'a NatsServer),
+    /// Over a message bus, in two groups.
+    Groups(&'a NatsServer),
 }
 
 /// A process that is started again once it was killed.
@@ -218,6 +230,24 @@ impl Restarted {
         }
     }
 
+    /// Waits for the end of a merger, which comes with that of the server. One that has started since knows no server.
+    fn end_with_server(&mut self) {
+        let mut process = self.process.take().unwrap();
+        let start = Instant::now();
+        while process.is_running().unwrap() {
+            if start.elapsed() > Duration::from_secs(10) {
+                assert!(self.was_killed, "it goes on: {:?}", self.args);
+                process.kill().unwrap();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if process.code().unwrap() != Some(0) {
+            assert!(!self.was_killed, "it fails: {:?}", self.args);
+            self.was_killed = true;
+        }
+    }
+
     fn again(&self) -> Process {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
         start(&args)
@@ -225,24 +255,43 @@ impl Restarted {
 }
 
 /// Judges a run by two instances, a parameter server and a database, of which one is killed at a call and started
-/// again. Returns whether it was. The instances send their data over a message bus if there is one.
-fn was_killed(victim: Part, call: u64, run: &str, store: &str, bus: Option<&str>) -> bool {
+/// again. Returns whether it was.
+fn was_killed(victim: Part, call: u64, run: &str, store: &str, exchange: Exchange<'_>) -> bool {
     let [provdb, pserver] = [free_address(), free_address()];
     let (provdb_url, pserver_url) = (format!("http://{provdb}"), format!("http://{pserver}"));
     let call_of = |part: Part| (part == victim).then_some(call);
     let database = ["provdb", store, "--listen", &provdb];
     let mut database = Restarted::start(&database, call_of(Part::Database));
-    let to_bus = bus.map(|url| ["--bus", url]);
+    let job = Path::new(store).file_name().unwrap().to_str().unwrap();
+    let bus = match exchange {
+        Exchange::Direct => None,
+        Exchange::Bus(bus) | Exchange::Groups(bus) => Some(bus.url(job)),
+    };
+    let to_bus = bus.as_ref().map(|url| ["--bus", url]);
     let to_bus = to_bus.as_ref();
     let server = ["pserver", "--provdb", &provdb_url, "--listen", &pserver];
     let server = [&server[..], to_bus.map_or(&[], |it| &it[..])].concat();
     let mut server = Restarted::start(&server, call_of(Part::ParameterServer));
-    let mut instances = [("02", call_of(Part::Instance)), ("13", None)].map(|(ranks, call)| {
+    let groups = match exchange {
+        Exchange::Groups(_) => vec!["0", "1"],
+        Exchange::Direct | Exchange::Bus(_) => Vec::new(),
+    };
+    let start_merger = |group: &&str| {
+        let args = [&["merger", "--group", group][..], &to_bus.unwrap()[..]].concat();
+        let call = call_of(Part::Merger).filter(|_| *group == "0");
+        Restarted::start(&args, call)
+    };
+    let mut mergers: Vec<Restarted> = groups.iter().map(start_merger).collect();
+    let of_instances = [("02", call_of(Part::Instance), "0"), ("13", None, "1")];
+    let mut instances = of_instances.map(|(ranks, call, group)| {
+        let in_group = ["--group", group];
+        let in_group = &in_group[..if groups.is_empty() { 0 } else { 2 }];
         let streams = format!("{run}/*[{ranks}].bp");
         let to_server = ["--pserver", &pserver_url];
         let servers = [
             &to_bus.unwrap_or(&to_server)[..],
             &["--provdb", &provdb_url],
+            in_group,
         ]
         .concat();
         let args = [&["ad", &streams, "--trees", "work()"][..], &servers].concat();
@@ -250,24 +299,27 @@ fn was_killed(victim: Part, call: u64, run: &str, store: &str, bus: Option<&str>
     });
     while instances.each_mut().map(Restarted::goes_on) != [false; 2] {
         assert!(database.goes_on() && server.goes_on());
+        assert!(mergers.iter_mut().all(Restarted::goes_on));
         std::thread::sleep(Duration::from_millis(10));
     }
     server.end();
+    for merger in &mut mergers {
+        merger.end_with_server();
+    }
     database.end();
-    let mut all = instances.iter().chain([&server, &database]);
+    let mut all = instances.iter().chain(&mergers).chain([&server, &database]);
     all.any(|it| it.was_killed)
 }
 
 /// Kills a part of a distributed run at one call after the other.
-fn kill_part(victim: Part, bus: Option<&NatsServer>) {
+fn kill_part(victim: Part, exchange: Exchange<'_>) {
     let folder = tempfile::tempdir().unwrap();
     let (run, expected) = recorded_run(&folder);
     let (mut call, mut num_kills) = (1, 0);
     loop {
         let job = format!("killed-{call}");
         let store = path_in(&folder, &job);
-        let bus = bus.map(|it| it.url(&job));
-        let was_killed = was_killed(victim, call, &run, &store, bus.as_deref());
+        let was_killed = was_killed(victim, call, &run, &store, exchange);
         assert_same(&found(&store), &expected);
         if !was_killed {
             break;
@@ -281,25 +333,43 @@ fn kill_part(victim: Part, bus: Option<&NatsServer>) {
 
 #[test]
 fn a_database_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::Database, None);
+    kill_part(Part::Database, Exchange::Direct);
 }
 
 #[test]
 fn a_parameter_server_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::ParameterServer, None);
+    kill_part(Part::ParameterServer, Exchange::Direct);
 }
 
 #[test]
 fn an_instance_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::Instance, None);
+    kill_part(Part::Instance, Exchange::Direct);
 }
 
 #[test]
 fn a_parameter_server_on_a_bus_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::ParameterServer, Some(&NatsServer::start()));
+    kill_part(Part::ParameterServer, Exchange::Bus(&NatsServer::start()));
 }
 
 #[test]
 fn an_instance_on_a_bus_that_is_killed_at_any_call_goes_on_where_it_ended() {
-    kill_part(Part::Instance, Some(&NatsServer::start()));
+    kill_part(Part::Instance, Exchange::Bus(&NatsServer::start()));
+}
+
+#[test]
+fn a_merger_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    kill_part(Part::Merger, Exchange::Groups(&NatsServer::start()));
+}
+
+#[test]
+fn a_parameter_server_of_groups_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    kill_part(
+        Part::ParameterServer,
+        Exchange::Groups(&NatsServer::start()),
+    );
+}
+
+#[test]
+fn an_instance_of_a_group_that_is_killed_at_any_call_goes_on_where_it_ended() {
+    kill_part(Part::Instance, Exchange::Groups(&NatsServer::start()));
 }

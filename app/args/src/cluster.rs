@@ -12,7 +12,7 @@ pub enum ClusterCommand {
     /// Start the database and the parameter server of a job on this machine, in the background. Those that run already
     /// go on, so that the command also restarts one that has ended
     Up(ClusterUpArgs),
-    /// End both, after everything is stored. Repeat it on the machine on which they were started
+    /// End them, after everything is stored. Repeat it on the machine on which they were started
     Down {
         /// The folder given to `callgrove cluster up`
         #[arg(value_name = "JOB")]
@@ -47,6 +47,10 @@ pub struct ClusterUpArgs {
     /// this folder of this machine (created if missing) until they are in the database
     #[arg(long, value_name = "FOLDER")]
     pub bus: Option<PathBuf>,
+    /// Also start this number of mergers, for AD instances that state --group: each adds up the data of its group, for jobs
+    /// with more instances than the parameter server can read
+    #[arg(long, value_name = "N", requires = "bus", default_value_t = 0)]
+    pub groups: u32,
 }
 
 #[derive(Args, Debug)]

@@ -42,8 +42,9 @@ pub use page::{ExportArgs, PageArgs};
 use part::PartArgs;
 pub use part::PartOfRun;
 pub use pipeline::{
-    AdArgs, ModelArgs, ModelCommand, ModelEvaluateArgs, ProvDbServerArgs, PserverArgs, PublishArgs,
-    QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, MergerArgs, ModelArgs, ModelCommand, ModelEvaluateArgs, ProvDbServerArgs, PserverArgs,
+    PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServerArgs, StatsArgs, StreamArgs,
+    SummaryFormat,
 };
 pub use provdb::{ProvDbCommandArgs, RetainArgs, UpkeepTask};
 pub use relay::RelayArgs;
@@ -151,6 +152,8 @@ pub enum CliCommand {
     },
     /// Run NATS JetStream as the message bus of a job, for more nodes than one parameter server can talk to
     Bus(BusArgs),
+    /// Add up the data of a group of AD instances on a message bus, for more instances than one parameter server can read
+    Merger(MergerArgs),
     /// Copy the live streams of a job to files, so that no AD instance can delay the job
     Relay(RelayArgs),
     /// Publish a recorded trace again, step by step, as TAU would

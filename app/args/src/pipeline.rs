@@ -24,6 +24,10 @@ pub struct AdArgs {
     /// nats://host:port/JOB of a NATS server of your site
     #[arg(long, value_name = "FILE.address|URL", conflicts_with = "pserver")]
     pub bus: Option<String>,
+    /// Group of this instance on the message bus: its data come to the parameter server in the sums of the merger of the
+    /// group (`callgrove merger`)
+    #[arg(long, value_name = "N", requires = "bus")]
+    pub group: Option<u32>,
     #[command(flatten)]
     pub provdb: ProvDbArgs,
     #[command(flatten)]
@@ -97,6 +101,18 @@ pub struct PserverArgs {
     /// Exit when every AD instance that connected has signed off
     #[arg(long)]
     pub auto_shutdown: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct MergerArgs {
+    /// Message bus of the job: the address file of `callgrove bus`, or nats://host:port/JOB of a NATS server of your site
+    #[arg(long, value_name = "FILE.address|URL")]
+    pub bus: String,
+    /// The group: that of `callgrove ad --group`
+    #[arg(long, value_name = "N")]
+    pub group: u32,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]

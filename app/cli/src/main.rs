@@ -75,6 +75,7 @@ fn main() -> ExitCode {
         CliCommand::Cluster { command } => cmd::cluster::run(&command),
         CliCommand::Token { command } => done(cmd::token::run(&command)),
         CliCommand::Bus(args) => done(cmd::cluster::run_bus(&args)),
+        CliCommand::Merger(args) => done(cmd::cluster::run_merger(&args)),
         CliCommand::Relay(args) => cmd::streams::relay::run(&args),
         CliCommand::Replay(args) => done(cmd::streams::replay::run(&args)),
         CliCommand::Config { print } => done(cmd::command_line::config(&config, print, &cli)),

@@ -1,12 +1,8 @@
 //! The user's certificate, for servers that other machines can reach: created once, and recognized by its fingerprint.
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result};
-use callgrove_headless::default_folder;
+use callgrove_headless::{create_secret_file, default_folder};
 use callgrove_server::{ServerConfig, TlsFiles, new_certificate_pem};
-
-use crate::user_token;
 
 /// Name of the file with the certificate and its key.
 const FILE_NAME: &str = "server.pem";
@@ -26,19 +22,15 @@ pub(crate) fn provide(config: &mut ServerConfig) -> Result<bool> {
     let folder =
         default_folder().with_context(|| format!("cannot keep a certificate; {remedy}"))?;
     let path = folder.join(FILE_NAME);
-    create_if_missing(&path, || Ok(new_certificate_pem(listen)?))
-        .with_context(|| format!("cannot keep a certificate in {}; {remedy}", path.display()))?;
+    if !path.exists() {
+        create_secret_file(&path, || Ok(new_certificate_pem(listen)?)).with_context(|| {
+            format!("cannot keep a certificate in {}; {remedy}", path.display())
+        })?;
+    }
     let files = TlsFiles {
         cert: path.clone(),
         key: path,
     };
     config.tls = Some(files.into());
     Ok(true)
-}
-
-fn create_if_missing(path: &Path, make: impl FnOnce() -> Result<String>) -> Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    user_token::create(path, make)
 }

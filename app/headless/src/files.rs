@@ -1,8 +1,11 @@
 //! The user's folders, and atomic writes of files, which are private to the user by default.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use callgrove_local::create_private_folder;
 
 /// The users that can read a new file. A replaced file keeps its permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +41,32 @@ pub fn user_folder(variable: &str, under_home: &str) -> Option<PathBuf> {
     };
     let folder = absolute(variable).or_else(|| Some(absolute("HOME")?.join(under_home)))?;
     Some(folder.join("callgrove"))
+}
+
+/// Creates a secret in a file that no other user can read. If two processes do so at the same time, both use the first
+/// one.
+///
+/// # Errors
+/// The secret cannot be made or written.
+pub fn create_secret_file(path: &Path, make: impl FnOnce() -> Result<String>) -> Result<()> {
+    let folder = path.parent().context("the path has no folder")?;
+    create_private_folder(folder).with_context(|| format!("cannot use {}", folder.display()))?;
+    let draft = folder.join(format!(".secret-{}", std::process::id()));
+    let written = write_private(&draft, &make()?);
+    let linked = written.and_then(|()| fs::hard_link(&draft, path));
+    fs::remove_file(&draft).ok();
+    match linked {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => Ok(linked?),
+    }
+}
+
+fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = Readers::User.of_new_file(&mut options).open(path)?;
+    writeln!(file, "{content}")?;
+    file.sync_all()
 }
 
 /// Replaces a file atomically.
@@ -95,5 +124,26 @@ mod tests {
         replace_file(&path, b"two", Readers::User).unwrap();
         assert_eq!(mode(), 0o644);
         assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn of_two_secrets_for_a_file_the_first_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("callgrove/token");
+        create_secret_file(&path, || Ok("first".to_owned())).unwrap();
+        create_secret_file(&path, || Ok("second".to_owned())).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first\n");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn no_other_user_can_read_a_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("callgrove/token");
+        create_secret_file(&path, || Ok("secret".to_owned())).unwrap();
+        for (path_of, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
+            let permissions = fs::metadata(path_of).unwrap().permissions();
+            assert_eq!(permissions.mode() & 0o777, mode, "{}", path_of.display());
+        }
     }
 }

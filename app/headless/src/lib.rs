@@ -17,7 +17,9 @@ mod journal_file;
 mod local_host;
 
 pub use engine::start_engine;
-pub use files::{Readers, config_folder, replace_file, replace_file_with, user_folder};
+pub use files::{
+    Readers, config_folder, create_secret_file, replace_file, replace_file_with, user_folder,
+};
 pub use findings::{JudgedForest, trace_findings};
 pub use headless_session::{HeadlessSession, WorkMonitor};
 pub use journal_file::{JournalFile, default_folder};

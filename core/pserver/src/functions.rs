@@ -78,6 +78,17 @@ impl FunctionTable {
             .map(|(program, name)| (*program, name.as_str()))
     }
 
+    /// Returns those of the functions that have another index here, or none.
+    pub(crate) fn unlike(
+        &self,
+        functions: Vec<(FuncId, ProgramId, String)>,
+    ) -> Vec<(FuncId, ProgramId, String)> {
+        let is_other = |(fid, program, name): &(FuncId, ProgramId, String)| {
+            self.get(*fid) != Some((*program, name.as_str()))
+        };
+        functions.into_iter().filter(is_other).collect()
+    }
+
     /// Returns all functions, ordered by index.
     pub fn iter(&self) -> impl Iterator<Item = (FuncId, ProgramId, &str)> {
         self.by_fid

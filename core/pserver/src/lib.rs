@@ -54,8 +54,9 @@ pub use protocol::{
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{
-    ChangedModels, EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, LoggedPart, ProgramTally,
-    ReportsText, RunTally, SavedGlobalState, ServerState, StateOptions,
+    ChangedModels, EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, GroupProgress, GroupSum,
+    LoggedPart, Merger, MergerStart, ProgramTally, ReportsText, RunTally, SavedGlobalState,
+    ServerState, StateOptions, SumOrigin,
 };
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};
 pub use tree_model_book::{

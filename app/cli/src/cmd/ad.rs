@@ -26,6 +26,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let exchange_options = |address: &String| ExchangeOptions {
         credential: credential.clone(),
         ca_file: args.connect.ca.ca_file.clone(),
+        group: args.group,
         ..ExchangeOptions::new(address)
     };
     let exchange: Box<dyn ModelExchange> = match (&args.pserver, &args.bus) {

@@ -36,7 +36,7 @@ pub(super) const DEFAULT_ADDRESS: SocketAddr =
 /// Name of the run of this process in place of an address.
 const OWN_RUN: &str = "the running job";
 /// Timeout for other instances that stop at the same time, as in a batch job.
-const STOP_TIMEOUT: Duration = Duration::from_millis(LEASE_MS);
+pub(super) const STOP_TIMEOUT: Duration = Duration::from_millis(LEASE_MS);
 
 pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;

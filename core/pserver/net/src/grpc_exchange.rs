@@ -46,6 +46,8 @@ pub struct ExchangeOptions {
     /// Timeout of the first registration. Until then it waits for a server that has not started yet, and for a rank
     /// whose former instance has died but whose lease is not over.
     pub startup_wait: Duration,
+    /// On a message bus, the group to whose log the instance writes, for a merger.
+    pub group: Option<u32>,
 }
 
 impl ExchangeOptions {
@@ -58,6 +60,7 @@ impl ExchangeOptions {
             connect_timeout: Duration::from_secs(3),
             deadline: Duration::from_secs(5),
             startup_wait: Duration::from_millis(LEASE_MS) + Duration::from_secs(5),
+            group: None,
         }
     }
 }

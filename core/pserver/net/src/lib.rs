@@ -26,7 +26,7 @@ mod registration;
 mod service;
 mod wire;
 
-pub use bus::{BusExchange, BusServer, JetStream, connect as connect_to_bus};
+pub use bus::{BusExchange, BusMerger, BusServer, JetStream, connect as connect_to_bus};
 pub use grpc_exchange::{ExchangeOptions, Grpc, GrpcExchange, connect};
 pub use poster::{Poster, PosterOptions, PosterStatus};
 pub use service::{PserverService, service};

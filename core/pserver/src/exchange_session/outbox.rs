@@ -240,8 +240,10 @@ impl Outbox {
         self.retention = retention;
         self.is_recorded = is_recorded;
         let mut lost = Contribution::default();
-        for held in std::mem::take(&mut self.held) {
-            if held.first_sequence > last_sequence {
+        // A log has what it has acknowledged, whether or not the server has read it.
+        if retention != Retention::Logged {
+            let held = std::mem::take(&mut self.held).into_iter();
+            for held in held.filter(|it| it.first_sequence > last_sequence) {
                 lost.merge(held.contribution);
             }
         }

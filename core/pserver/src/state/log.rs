@@ -3,24 +3,27 @@
 //!
 //! Instances number their contributions, so reading a part of the log twice adds nothing: the position in the log says
 //! only where to go on reading, and what the log may forget.
+//!
+//! Instances of a group write to a log of the group. A [`Merger`](crate::Merger) writes its sums to the log of the server.
+//! A sum is of the entries of the group's log between two positions, and counts if the state has all entries before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use callgrove_model::{FuncId, ProgramId};
 
-use super::log_progress::LogProgress;
+use super::log_progress::{GroupProgress, LogProgress};
 use super::{ServerState, lock};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
-use crate::functions::FunctionRequest;
+use crate::functions::{FunctionRequest, FunctionTable};
 use crate::model_exchange::Hello;
 use crate::protocol::PartNumber;
 
 /// One part of a contribution, as a log has it. The parts of a contribution follow one another without others between.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedPart {
-    /// The instance that wrote it.
+    /// The instance that wrote it; for a sum, what [`group_log_name`] returns.
     pub instance: String,
     /// Which contribution of the instance, and which part of it.
     pub number: PartNumber,
@@ -29,6 +32,35 @@ pub struct LoggedPart {
     pub functions: Vec<(FuncId, ProgramId, String)>,
     /// The data.
     pub contribution: Contribution,
+    /// What it is the sum of, if it is the sum of a group's contributions.
+    pub sum: Option<SumOrigin>,
+}
+
+/// What a sum of contributions is of: the entries of the log of a group up to that of its number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SumOrigin {
+    /// The group.
+    pub group: u32,
+    /// Identifies the log of the group.
+    pub log: String,
+    /// The entry of the log after which the sum begins.
+    pub after: u64,
+    /// The last contribution of each instance in the sum; the largest number if no later one counts.
+    pub members: Vec<(String, u64)>,
+}
+
+/// What a merger continues from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergerStart {
+    /// The server has the entries of the group's log up to this one.
+    pub position: u64,
+    /// The last contribution of each instance of the group in them; the largest number if no later one counts.
+    pub members: BTreeMap<String, u64>,
+}
+
+/// Returns the name under which a state counts the sums of a group.
+pub(super) fn group_log_name(group: u32, log: &str) -> String {
+    format!("group {group} of log {log}")
 }
 
 impl ServerState {
@@ -56,6 +88,7 @@ impl ServerState {
         now_ms: u64,
     ) -> Result<(), PserverError> {
         let number = part.number;
+        let sum = part.sum.clone();
         let is_fenced = lock(&self.log).fenced.contains(&part.instance);
         let added = if is_fenced {
             Ok(())
@@ -65,6 +98,11 @@ impl ServerState {
         // After the data: a state that is saved in between reads the entry again, which adds nothing. The first parts of
         // a contribution are read again with the last one.
         if number.num_left == 0 {
+            if let Some(SumOrigin { group, log, .. }) = sum {
+                let position = number.sequence;
+                let progress = GroupProgress { log, position };
+                lock(&self.log).groups.insert(group, progress);
+            }
             self.advance_log(position);
         }
         added
@@ -100,29 +138,79 @@ impl ServerState {
         if saved.log == log { saved.position } else { 0 }
     }
 
+    /// Returns how far the logs of groups are saved, so that they need not keep what is before.
+    pub fn saved_groups(&self) -> BTreeMap<u32, GroupProgress> {
+        lock(&self.saved_log).groups.clone()
+    }
+
+    /// Returns up to which entry of the log of a group the state has everything.
+    pub fn group_position(&self, group: u32, log: &str) -> u64 {
+        let name = group_log_name(group, log);
+        lock(self.partial_state(&name)).last_sequence(&name)
+    }
+
+    /// Returns what a merger of the log of a group continues from.
+    pub fn merger_start(&self, group: u32, log: &str) -> MergerStart {
+        self.fold();
+        let mut sequences = lock(&self.global).sequences.clone();
+        let members = lock(&self.groups).clone();
+        sequences.retain(|instance, _| members.get(instance) == Some(&group));
+        MergerStart {
+            position: self.group_position(group, log),
+            members: sequences,
+        }
+    }
+
+    /// Records that an instance writes to the log of a group.
+    pub fn join_group(&self, instance: &str, group: u32) {
+        lock(&self.groups).insert(instance.to_owned(), group);
+    }
+
+    /// Returns all groups.
+    pub fn groups(&self) -> BTreeSet<u32> {
+        lock(&self.groups).values().copied().collect()
+    }
+
+    /// Returns the group of an instance, if it has one.
+    pub fn group_of(&self, instance: &str) -> Option<u32> {
+        lock(&self.groups).get(instance).copied()
+    }
+
     /// Returns whether an instance may not register any more.
     pub(super) fn is_fenced(&self, instance: &str) -> bool {
         lock(&self.log).fenced.contains(instance)
     }
 
-    fn add_unfenced(&self, part: LoggedPart, now_ms: u64) -> Result<(), PserverError> {
-        let mut contribution = self.with_own_indices(part.functions, part.contribution)?;
-        self.check(&contribution)?;
+    fn add_unfenced(&self, mut part: LoggedPart, now_ms: u64) -> Result<(), PserverError> {
+        let functions = std::mem::take(&mut part.functions);
+        let contribution = std::mem::take(&mut part.contribution);
+        let checked = self
+            .with_own_indices(functions, contribution)
+            .and_then(|it| self.check(&it).map(|()| it));
+        let refused = match checked {
+            Ok(checked) => {
+                part.contribution = checked;
+                None
+            }
+            // Later sums of the group follow this one.
+            Err(error) if part.sum.is_some() => Some(error),
+            Err(error) => return Err(error),
+        };
         if self.options.frozen {
-            contribution.models.clear();
+            part.contribution.models.clear();
         }
-        if !contribution.statistics.steps.is_empty() {
+        if !part.contribution.statistics.steps.is_empty() {
             self.exchanges.note_report(now_ms);
         }
         let is_full = {
             let mut held = lock(self.partial_state(&part.instance));
-            held.add_logged(&part.instance, part.number, contribution, now_ms);
+            held.add_logged(part, now_ms);
             held.is_full()
         };
         if is_full {
             self.fold();
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Returns the contribution with the indices of this server.
@@ -131,12 +219,7 @@ impl ServerState {
         functions: Vec<(FuncId, ProgramId, String)>,
         contribution: Contribution,
     ) -> Result<Contribution, PserverError> {
-        let table = self.function_table();
-        let is_other = |(fid, program, name): &(FuncId, ProgramId, String)| {
-            table.get(*fid) != Some((*program, name.as_str()))
-        };
-        let others: Vec<_> = functions.into_iter().filter(is_other).collect();
-        drop(table);
+        let others = self.function_table().unlike(functions);
         if others.is_empty() {
             return Ok(contribution);
         }
@@ -144,13 +227,27 @@ impl ServerState {
             .functions
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut own = BTreeMap::new();
-        for (fid, program, name) in others {
-            let proposed = Some(fid);
-            let request = FunctionRequest { name, proposed };
-            own.insert(fid, table.resolve(program, &request)?);
-        }
-        drop(table);
-        Ok(contribution.renumbered(|fid| own.get(&fid).copied().unwrap_or(fid)))
+        renumbered(&mut table, others, contribution)
     }
+}
+
+/// Returns the contribution with the indices of a table for functions that have others there.
+///
+/// # Errors
+/// [`PserverError::Limit`].
+pub(super) fn renumbered(
+    table: &mut FunctionTable,
+    others: Vec<(FuncId, ProgramId, String)>,
+    contribution: Contribution,
+) -> Result<Contribution, PserverError> {
+    let mut own = BTreeMap::new();
+    for (fid, program, name) in others {
+        let proposed = Some(fid);
+        let request = FunctionRequest { name, proposed };
+        own.insert(fid, table.resolve(program, &request)?);
+    }
+    if own.iter().all(|(fid, own)| fid == own) {
+        return Ok(contribution);
+    }
+    Ok(contribution.renumbered(|fid| own.get(&fid).copied().unwrap_or(fid)))
 }

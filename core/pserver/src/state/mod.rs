@@ -17,6 +17,7 @@ mod global_documents;
 mod incident_documents;
 mod log;
 mod log_progress;
+mod merger;
 mod packets;
 mod partial;
 mod published_models;
@@ -35,7 +36,9 @@ use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fn
 
 pub use exchange_counters::{EXCHANGE_BOUNDS, ExchangeTimes};
 pub use global_documents::GlobalDocuments;
-pub use log::LoggedPart;
+pub use log::{LoggedPart, MergerStart, SumOrigin};
+pub use log_progress::GroupProgress;
+pub use merger::{GroupSum, Merger};
 pub use published_models::ChangedModels;
 pub use saved_state::{ReportsText, SavedGlobalState};
 pub use tally::{ProgramTally, RunTally};
@@ -111,6 +114,8 @@ pub struct ServerState {
     /// What was read of a log on a message bus.
     log: Mutex<LogProgress>,
     saved_log: Mutex<LogProgress>,
+    /// The groups of instances that write to the log of a group.
+    groups: Mutex<BTreeMap<String, u32>>,
     model_kind: ModelKind,
     tree_models: SharedTreeModels,
     exchanges: ExchangeCounters,
@@ -136,6 +141,7 @@ impl ServerState {
             saved_version: AtomicU64::new(0),
             log: Mutex::default(),
             saved_log: Mutex::default(),
+            groups: Mutex::default(),
             model_kind: ModelKind::default(),
             tree_models: SharedTreeModels::default(),
             exchanges: ExchangeCounters::default(),
@@ -252,7 +258,7 @@ impl ServerState {
         let published = if changed {
             PublishedModels::of(global)
         } else {
-            self.published().at(next, global.log.position)
+            self.published().at(next, &global.log)
         };
         *self
             .published

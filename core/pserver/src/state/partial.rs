@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_incidents::StallSummary;
 
+use super::log::{LoggedPart, SumOrigin};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
 use crate::protocol::{LEASE_MS, PartNumber};
@@ -11,6 +12,8 @@ use crate::statistics::{RankKey, bound_steps};
 
 /// Maximum number of steps that wait for the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;
+/// The last sequence number of an instance in a group whose later contributions do not count.
+const FENCED: u64 = u64::MAX;
 /// Number of stalls and messages at which the next fold does not wait.
 const MAX_WAITING_STALL_ENTRIES: usize = 1 << 17;
 
@@ -37,6 +40,8 @@ pub(super) struct Registration {
     last_included_in: u64,
     /// The parts so far of a contribution that is not complete.
     incomplete: IncompleteContribution,
+    /// Of a group: the last contribution of each instance that is in its sums.
+    members: BTreeMap<String, u64>,
 }
 
 /// The first parts of a contribution.
@@ -120,22 +125,25 @@ impl PartialState {
     }
 
     /// Adds a part that a log has, unless the contribution was added before: its ranks were claimed when it was written.
-    pub(super) fn add_logged(
-        &mut self,
-        instance: &str,
-        number: PartNumber,
-        part: Contribution,
-        now_ms: u64,
-    ) {
+    /// A sum is added if it follows what the state has of its group: of two mergers that have read the same entries, the
+    /// first counts.
+    pub(super) fn add_logged(&mut self, part: LoggedPart, now_ms: u64) {
         let version = self.version;
-        let registration = match self.registrations.get_mut(instance) {
+        let number = part.number;
+        let registration = match self.registrations.get_mut(&part.instance) {
             Some(registration) => registration,
-            None => self.registrations.entry(instance.to_owned()).or_default(),
+            None => self.registrations.entry(part.instance).or_default(),
         };
         registration.last_seen_ms = now_ms;
-        let is_new = number.sequence > registration.last_sequence;
-        if is_new && registration.incomplete.add(number, part) && number.num_left == 0 {
+        let last = registration.last_sequence;
+        let follows = |of: &SumOrigin| last == 0 || of.after == last;
+        let is_new = number.sequence > last && part.sum.as_ref().is_none_or(follows);
+        if is_new && registration.incomplete.add(number, part.contribution) && number.num_left == 0
+        {
             let complete = registration.complete(number.sequence, version + 1);
+            registration
+                .members
+                .extend(part.sum.into_iter().flat_map(|it| it.members));
             self.merge(complete);
         }
     }
@@ -164,12 +172,10 @@ impl PartialState {
         sequences: &mut BTreeMap<String, u64>,
     ) -> Contribution {
         self.version = version;
-        for (instance, registration) in &self.registrations {
-            match sequences.get_mut(instance) {
-                Some(sequence) => *sequence = registration.last_sequence,
-                None => {
-                    sequences.insert(instance.clone(), registration.last_sequence);
-                }
+        for (instance, registration) in &mut self.registrations {
+            note_sequence(sequences, instance, registration.last_sequence);
+            for (member, sequence) in std::mem::take(&mut registration.members) {
+                note_sequence(sequences, &member, sequence);
             }
         }
         std::mem::take(&mut self.partial)
@@ -188,6 +194,13 @@ impl PartialState {
         registration.was_registered = true;
         registration.last_seen_ms = now_ms;
         registration.last_sequence
+    }
+
+    /// Leaves out all later contributions of an instance.
+    pub(super) fn fence(&mut self, instance: String) {
+        let registration = self.registrations.entry(instance).or_default();
+        registration.last_sequence = FENCED;
+        registration.incomplete = IncompleteContribution::default();
     }
 
     /// Starts with an empty partial state that follows `version`.
@@ -223,6 +236,12 @@ impl PartialState {
         std::mem::take(&mut registration.ranks)
     }
 
+    /// Returns the last sequence number of an instance, or of a group; 0 if there is none.
+    pub(super) fn last_sequence(&self, instance: &str) -> u64 {
+        let registration = self.registrations.get(instance);
+        registration.map_or(0, |it| it.last_sequence)
+    }
+
     fn registered(&mut self, instance: &str) -> Result<&mut Registration, PserverError> {
         self.registrations
             .get_mut(instance)
@@ -230,5 +249,15 @@ impl PartialState {
             .ok_or_else(|| PserverError::NotRegistered {
                 instance: instance.to_owned(),
             })
+    }
+}
+
+/// Records the last request of an instance that is included. Another partial state may have a later one: that of its group.
+fn note_sequence(sequences: &mut BTreeMap<String, u64>, instance: &str, sequence: u64) {
+    match sequences.get_mut(instance) {
+        Some(last) => *last = sequence.max(*last),
+        None => {
+            sequences.insert(instance.to_owned(), sequence);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callgrove_model::FuncId;
 
 use super::global::{GlobalState, VersionedModel};
+use super::log_progress::{GroupProgress, LogProgress};
 use crate::contribution::model_wire_bytes;
 use crate::protocol::{Cursor, PublishedModel};
 
@@ -19,6 +20,8 @@ pub struct ChangedModels {
     pub version: u64,
     /// The entries of the log up to this position are in the models.
     pub log_position: u64,
+    /// How far the logs of groups are in the models.
+    pub groups: Arc<BTreeMap<u32, GroupProgress>>,
     /// In order of version and function.
     pub models: Vec<PublishedModel>,
     /// The cursor for the next request.
@@ -32,6 +35,7 @@ pub struct ChangedModels {
 pub(super) struct PublishedModels {
     pub(super) version: u64,
     log_position: u64,
+    groups: Arc<BTreeMap<u32, GroupProgress>>,
     models: Arc<BTreeMap<FuncId, VersionedModel>>,
 }
 
@@ -41,15 +45,17 @@ impl PublishedModels {
         Self {
             version: global.version,
             log_position: global.log.position,
+            groups: Arc::new(global.log.groups.clone()),
             models: Arc::new(global.models.clone()),
         }
     }
 
     /// Returns the same models for another version.
-    pub(super) fn at(&self, version: u64, log_position: u64) -> Self {
+    pub(super) fn at(&self, version: u64, log: &LogProgress) -> Self {
         Self {
             version,
-            log_position,
+            log_position: log.position,
+            groups: Arc::new(log.groups.clone()),
             models: Arc::clone(&self.models),
         }
     }
@@ -59,6 +65,7 @@ impl PublishedModels {
         let mut found = ChangedModels {
             version: self.version,
             log_position: self.log_position,
+            groups: Arc::clone(&self.groups),
             models: Vec::new(),
             cursor: Cursor {
                 version: self.version,

@@ -51,10 +51,13 @@ impl ServerState {
             ranks.clone(),
             now_ms,
         );
+        let welcome = self.welcome(&ranks);
+        // Sums of its group have other contributions than those that it has sent here.
+        let in_sums = lock(&self.global).sequences.get(&hello.instance).copied();
         Ok(Registered {
-            welcome: self.welcome(&ranks),
+            welcome,
             epoch: self.options.epoch,
-            last_sequence,
+            last_sequence: last_sequence.max(in_sums.unwrap_or(0)),
             retention: self.options.retention,
         })
     }

@@ -23,7 +23,7 @@ use crate::trend::TrendBook;
 /// Name of the file format.
 const FORMAT: &str = "callgrove parameter server";
 /// Version of the file.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ struct File {
     /// The numbers of ranks that recorded runs announce.
     announced: BTreeMap<ProgramId, u32>,
     log: LogProgress,
+    /// The groups of instances.
+    groups: BTreeMap<String, u32>,
 }
 
 impl ServerState {
@@ -118,6 +120,7 @@ impl ServerState {
             registered,
             announced,
             log: global.log.clone(),
+            groups: lock(&self.groups).clone(),
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -179,6 +182,7 @@ impl ServerState {
         *lock(&state.former_ranks) = file.registered;
         *lock(&state.announced_ranks) = file.announced;
         *lock(&state.log) = file.log;
+        *lock(&state.groups) = file.groups;
         let counters = file.statistics.counters.keys().cloned().collect();
         *state
             .counters

@@ -2,6 +2,7 @@
 
 mod faults;
 mod faulty;
+mod groups;
 mod incidents;
 mod log;
 mod merging;

@@ -126,7 +126,7 @@ fn a_file_that_is_no_saved_state_is_refused() {
     let damages = [
         String::new(),
         String::from("{}"),
-        good.replace("\"version\":4", "\"version\":2"),
+        good.replace("\"version\":5", "\"version\":2"),
         good.replace("callgrove parameter server", "another program"),
         good.replace("\"functions\":[[", "\"functions\":[], \"others\":[["),
         good.replace("\"functions\":[[", "\"functions\":[[7,0,\"unknown\"],[")

@@ -1,4 +1,6 @@
-//! A connection to a message bus, and the two streams of a job on it.
+//! A connection to a message bus, and the streams of a job on it.
+
+use std::sync::atomic::Ordering;
 
 use async_nats::jetstream::{self, stream};
 use async_nats::{Client, ConnectOptions, HeaderMap};
@@ -24,16 +26,43 @@ const BATCH_COMMIT: &str = "Nats-Batch-Commit";
 pub(super) struct Bus {
     pub(super) client: Client,
     pub(super) jetstream: jetstream::Context,
-    pub(super) log: stream::Stream<()>,
+    /// The log that the server reads.
+    pub(super) log: Log,
     pub(super) models: stream::Stream<()>,
-    /// The beginning of all subjects of the job.
-    prefix: String,
+    streams: JobStreams,
+}
+
+/// A log of a job.
+#[derive(Clone)]
+pub(super) struct Log {
+    pub(super) stream: stream::Stream<()>,
+    subject: String,
+}
+
+/// What a log has at a moment.
+#[derive(Clone, Debug)]
+pub(super) struct LogExtent {
+    /// Identifies the log: another one with its name has another time of creation.
+    pub(super) id: String,
+    /// The position before the first entry that it still has.
+    pub(super) before: u64,
+    /// The position of the last entry.
+    pub(super) last: u64,
+}
+
+/// The streams of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct JobStreams {
+    job: String,
+    /// Servers that have each stream.
+    num_replicas: usize,
 }
 
 /// Where a bus is.
 struct BusAddress {
-    url: String,
-    job: String,
+    /// The URLs of its servers.
+    servers: Vec<String>,
+    streams: JobStreams,
     options: ConnectOptions,
 }
 
@@ -46,56 +75,62 @@ impl Bus {
             .name("callgrove")
             .connection_timeout(options.connect_timeout)
             .request_timeout(Some(options.deadline))
-            .connect(&address.url)
+            .connect(&address.servers)
             .await
             .map_err(|error| in_full(&error))?;
         check_server(&client)?;
-        let job = &address.job;
-        let prefix = format!("callgrove.{job}");
+        let streams = address.streams;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(options.deadline);
-        let log = stream::Config {
-            name: format!("callgrove-{job}-log"),
-            subjects: vec![format!("{prefix}.log")],
-            discard: stream::DiscardPolicy::New,
-            allow_atomic_publish: true,
-            allow_direct: true,
-            ..stream::Config::default()
-        };
         let models = stream::Config {
-            name: format!("callgrove-{job}-models"),
-            subjects: vec![format!("{prefix}.models.*")],
+            name: format!("callgrove-{}-models", streams.job),
+            subjects: vec![format!("callgrove.{}.models.*", streams.job)],
             max_messages_per_subject: 1,
-            allow_direct: true,
-            ..stream::Config::default()
+            ..streams.config()
         };
-        for config in [&log, &models] {
-            create(&jetstream, config).await?;
-        }
-        let stream = |config: stream::Config| jetstream.get_stream_no_info(config.name);
-        let failed = |error: jetstream::context::GetStreamError| in_full(&error);
         Ok(Self {
-            log: stream(log).await.map_err(failed)?,
-            models: stream(models).await.map_err(failed)?,
+            log: Log::open(&jetstream, &streams, None).await?,
+            models: create(&jetstream, models).await?,
             client,
             jetstream,
-            prefix,
+            streams,
         })
+    }
+
+    /// Returns the log of a group, which is created unless it exists.
+    pub(super) async fn log_of_group(&self, group: u32) -> Result<Log, String> {
+        Log::open(&self.jetstream, &self.streams, Some(group)).await
+    }
+
+    /// Returns how often it has connected: the connection restores itself.
+    pub(super) fn num_connects(&self) -> u64 {
+        let statistics = self.client.statistics();
+        statistics.connects.load(Ordering::Relaxed)
     }
 
     /// Returns the subject of requests for a method; `*` for all methods.
     pub(super) fn requests(&self, method: &str) -> String {
-        format!("{}.requests.{method}", self.prefix)
+        format!("callgrove.{}.requests.{method}", self.streams.job)
+    }
+
+    /// Returns the subject on which the server says that the job is over.
+    pub(super) fn over(&self) -> String {
+        format!("callgrove.{}.over", self.streams.job)
     }
 
     /// Returns the subject of a block of models, or of their version.
     pub(super) fn models_of(&self, block: &str) -> String {
-        format!("{}.models.{block}", self.prefix)
+        format!("callgrove.{}.models.{block}", self.streams.job)
     }
 
-    /// Appends entries to the log, all or none. Returns the position of the last one.
-    pub(super) async fn append(&self, entries: &[Vec<u8>], id: &str) -> Result<u64, String> {
-        let subject = format!("{}.log", self.prefix);
+    /// Appends entries to a log, all or none. Returns the position of the last one.
+    pub(super) async fn append(
+        &self,
+        log: &Log,
+        entries: &[Vec<u8>],
+        id: &str,
+    ) -> Result<u64, String> {
+        let subject = &log.subject;
         let last = entries.len().saturating_sub(1);
         for (index, entry) in entries.iter().enumerate() {
             let mut headers = HeaderMap::new();
@@ -125,6 +160,59 @@ impl Bus {
     }
 }
 
+impl JobStreams {
+    /// Returns the settings that all streams have.
+    fn config(&self) -> stream::Config {
+        stream::Config {
+            num_replicas: self.num_replicas,
+            allow_direct: true,
+            ..stream::Config::default()
+        }
+    }
+}
+
+impl Log {
+    async fn open(
+        jetstream: &jetstream::Context,
+        streams: &JobStreams,
+        group: Option<u32>,
+    ) -> Result<Self, String> {
+        let job = &streams.job;
+        let of_group = |separator: char| group.map(|it| format!("{separator}{it}"));
+        let of_group = |separator| of_group(separator).unwrap_or_default();
+        let subject = format!("callgrove.{job}.log{}", of_group('.'));
+        let config = stream::Config {
+            name: format!("callgrove-{job}-log{}", of_group('-')),
+            subjects: vec![subject.clone()],
+            discard: stream::DiscardPolicy::New,
+            allow_atomic_publish: true,
+            ..streams.config()
+        };
+        let stream = create(jetstream, config).await?;
+        Ok(Self { stream, subject })
+    }
+
+    /// Returns what it has.
+    pub(super) async fn extent(&self) -> Result<LogExtent, String> {
+        let info = self.stream.get_info().await.map_err(|it| in_full(&it))?;
+        let state = info.state;
+        Ok(LogExtent {
+            id: info.created.unix_timestamp_nanos().to_string(),
+            before: match state.messages {
+                0 => state.last_sequence,
+                _ => state.first_sequence.saturating_sub(1),
+            },
+            last: state.last_sequence,
+        })
+    }
+
+    /// Forgets all entries up to a position.
+    pub(super) async fn forget(&self, position: u64) -> Result<(), String> {
+        let purge = self.stream.purge().sequence(position + 1).await;
+        purge.map(|_| ()).map_err(|error| in_full(&error))
+    }
+}
+
 impl BusAddress {
     async fn of(options: &ExchangeOptions) -> Result<Self, String> {
         let Some(file) = AddressFile::named(&options.address) else {
@@ -150,23 +238,34 @@ impl BusAddress {
 
     fn of_url(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
-        let (server, job) = rest.split_once('/').unwrap_or((rest, ""));
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, "replicas=1"));
+        let (servers, job) = rest.split_once('/').unwrap_or((rest, ""));
         let job = if job.is_empty() { ONLY_JOB } else { job };
         let is_word = |text: &str| {
             let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             text.chars().all(is_fit)
         };
-        if !matches!(scheme, "nats" | "tls") || server.is_empty() || !is_word(job) {
-            return Err(format!(
+        let num_replicas = query.strip_prefix("replicas=").map(str::parse);
+        let has_servers = servers.split(',').all(|it| !it.is_empty());
+        let is_fit = matches!(scheme, "nats" | "tls") && has_servers && is_word(job);
+        match num_replicas {
+            Some(Ok(num_replicas @ 1..=5)) if is_fit => Ok(Self {
+                servers: servers
+                    .split(',')
+                    .map(|it| format!("{scheme}://{it}"))
+                    .collect(),
+                streams: JobStreams {
+                    job: job.to_owned(),
+                    num_replicas,
+                },
+                options: ConnectOptions::new(),
+            }),
+            _ => Err(format!(
                 "{url} is no address of a message bus; write nats://host:port/JOB, where JOB has letters, digits, - and _, \
-                 or the path of the address file of `callgrove bus`"
-            ));
+                 nats://host:port,host:port,host:port/JOB?replicas=3 for a cluster of servers, or the path of the address file \
+                 of `callgrove bus`"
+            )),
         }
-        Ok(Self {
-            url: format!("{scheme}://{server}"),
-            job: job.to_owned(),
-            options: ConnectOptions::new(),
-        })
     }
 }
 
@@ -192,10 +291,13 @@ fn check_server(client: &Client) -> Result<(), String> {
     Ok(())
 }
 
-/// Creates a stream, unless it exists, and checks that the server has taken its settings.
-async fn create(jetstream: &jetstream::Context, config: &stream::Config) -> Result<(), String> {
+/// Returns a stream, which is created unless it exists, and checks that the server has taken its settings.
+async fn create(
+    jetstream: &jetstream::Context,
+    config: stream::Config,
+) -> Result<stream::Stream<()>, String> {
     let name = &config.name;
-    let created = jetstream.get_or_create_stream(config).await;
+    let created = jetstream.get_or_create_stream(&config).await;
     let created = created.map_err(|error| format!("{}: stream {name}", in_full(&error)))?;
     let taken = &created.cached_info().config;
     let settings = |of: &stream::Config| {
@@ -204,11 +306,13 @@ async fn create(jetstream: &jetstream::Context, config: &stream::Config) -> Resu
             of.allow_atomic_publish,
             of.allow_direct,
             of.max_messages_per_subject.max(0),
+            of.num_replicas,
             of.discard == stream::DiscardPolicy::New,
         )
     };
-    if settings(taken) == settings(config) {
-        return Ok(());
+    if settings(taken) == settings(&config) {
+        let stream = jetstream.get_stream_no_info(name).await;
+        return stream.map_err(|error| in_full(&error));
     }
     Err(format!(
         "the stream {name} on the bus has other settings than this release needs; remove it (`nats stream rm {name}`), or use \

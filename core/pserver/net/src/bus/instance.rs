@@ -15,11 +15,12 @@ use callgrove_pserver::{
 };
 use prost::Message;
 use prost::bytes::Bytes;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tonic::Code;
 
-use super::connection::{Bus, REFUSAL, in_full};
+use super::bus_task::runtime_of;
+use super::connection::{Bus, Log, REFUSAL, in_full};
 use super::published::{PublishedReader, newest_version};
 use crate::grpc_exchange::{ExchangeOptions, HEARTBEAT_INTERVAL, progress_from_wire, subject_of};
 use crate::registration::register_within;
@@ -38,7 +39,8 @@ const NO_MODELS: Cursor = Cursor {
 
 /// A transport over NATS JetStream. A background task sends heartbeats; the connection restores itself.
 pub struct JetStream {
-    bus: Option<Bus>,
+    /// The bus, and the log for contributions.
+    bus: Option<(Bus, Log)>,
     options: ExchangeOptions,
     call_ends: Instant,
     is_known: bool,
@@ -75,19 +77,6 @@ pub fn connect(options: ExchangeOptions) -> Result<BusExchange, PserverError> {
     }))
 }
 
-/// Starts the thread that drives a connection to a bus.
-pub(super) fn runtime_of(options: &ExchangeOptions, name: &str) -> Result<Runtime, PserverError> {
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name(name)
-        .enable_all()
-        .build();
-    runtime.map_err(|error| PserverError::BadOption {
-        option: format!("the message bus {}", options.address),
-        cause: error.to_string(),
-    })
-}
-
 /// What the calls and the background task share.
 #[derive(Default)]
 struct SharedRegistration {
@@ -98,7 +87,7 @@ struct SharedRegistration {
 }
 
 /// The failure of a request.
-enum Failure {
+pub(super) enum Failure {
     /// No answer, and the reason.
     NoAnswer(String),
     /// A refusal of the server.
@@ -110,7 +99,7 @@ impl JetStream {
         self.call_ends.saturating_duration_since(Instant::now())
     }
 
-    fn bus(&self) -> Result<Bus, PserverError> {
+    fn bus(&self) -> Result<(Bus, Log), PserverError> {
         self.bus.clone().ok_or_else(|| self.absence())
     }
 
@@ -143,7 +132,7 @@ impl JetStream {
         message: &impl Message,
         within: Duration,
     ) -> Result<Reply, PserverError> {
-        let bus = self.bus()?;
+        let (bus, _) = self.bus()?;
         let payload = Bytes::from(message.encode_to_vec());
         let asked = ask(&bus.client, bus.requests(method), payload, within);
         match self.runtime.block_on(asked) {
@@ -154,6 +143,7 @@ impl JetStream {
             }),
             Err(Failure::NoAnswer(cause)) => Err(self.not_connected(cause)),
             Err(Failure::Refused(Code::FailedPrecondition, _)) => Err(self.not_registered()),
+            Err(Failure::Refused(Code::Unavailable, cause)) => Err(self.not_connected(cause)),
             Err(Failure::Refused(code, cause)) => Err(PserverError::Refused {
                 address: self.options.address.clone(),
                 about: subject_of(code),
@@ -164,12 +154,23 @@ impl JetStream {
 
     fn try_register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
         if self.bus.is_none() {
-            let bus = self.within(Bus::open(&self.options))?;
+            let group = self.options.group;
+            let (bus, log) = self.within(async {
+                let bus = Bus::open(&self.options).await?;
+                let log = match group {
+                    Some(group) => bus.log_of_group(group).await?,
+                    None => bus.log.clone(),
+                };
+                Ok((bus, log))
+            })?;
             self.runtime
                 .spawn(send_heartbeats(bus.clone(), Arc::clone(&self.registration)));
-            self.bus = Some(bus);
+            self.bus = Some((bus, log));
         }
-        let request = wire::hello_to_wire(hello)?;
+        let request = proto::RegisterRequest {
+            group: self.options.group,
+            ..wire::hello_to_wire(hello)?
+        };
         let reply: proto::RegisterReply = self.ask("register", &request, self.left())?;
         let registered = wire::registered_from_wire(&reply)?;
         if registered.epoch != self.epoch {
@@ -193,7 +194,8 @@ impl JetStream {
             self.entries.clear();
         }
         let name = |fid| self.functions.get(fid);
-        let entry = wire::part_to_wire(&request.instance, number, &request.contribution, name);
+        let entry =
+            wire::part_to_wire(&request.instance, number, &request.contribution, None, name);
         self.entries.push(entry);
         if number.num_left > 0 {
             return Ok(None);
@@ -204,8 +206,8 @@ impl JetStream {
             callgrove_model::fnv1a(request.instance.as_bytes()),
             number.sequence
         );
-        let bus = self.bus()?;
-        self.within(bus.append(&entries, &id)).map(Some)
+        let (bus, log) = self.bus()?;
+        self.within(bus.append(&log, &entries, &id)).map(Some)
     }
 
     /// Reads the models that changed since the request's position into the reply.
@@ -214,7 +216,7 @@ impl JetStream {
         request: &SyncRequest,
         reply: &mut SyncReply,
     ) -> Result<(), PserverError> {
-        let bus = self.bus()?;
+        let (bus, _) = self.bus()?;
         let mut published = std::mem::take(&mut self.published);
         let read = self.within(published.read(&bus, request.cursor));
         self.published = published;
@@ -223,8 +225,9 @@ impl JetStream {
         if version.version > 0 && version.epoch != request.epoch {
             return Err(self.not_registered());
         }
-        reply.version = version.log_position;
-        reply.saved_version = version.log_position;
+        let position = self.published.position(self.options.group);
+        reply.version = position;
+        reply.saved_version = position;
         // Never the default, which asks for all models.
         reply.cursor = Cursor {
             version: version.version.max(1),
@@ -267,7 +270,8 @@ impl Transport for JetStream {
     }
 
     fn is_up(&self) -> bool {
-        let state = self.bus.as_ref().map(|bus| bus.client.connection_state());
+        let state = self.bus.as_ref();
+        let state = state.map(|(bus, _)| bus.client.connection_state());
         state.is_none_or(|it| it == State::Connected)
     }
 
@@ -350,7 +354,7 @@ impl Transport for JetStream {
         let reply: proto::ProgressReply = self.ask("progress", &request, self.left())?;
         let progress = progress_from_wire(reply);
         // A replica of the stream may have the models later.
-        let bus = self.bus()?;
+        let (bus, _) = self.bus()?;
         self.within(async {
             loop {
                 let newest = newest_version(&bus).await?;
@@ -381,7 +385,7 @@ impl fmt::Debug for JetStream {
     }
 }
 
-async fn ask(
+pub(super) async fn ask(
     client: &Client,
     subject: String,
     payload: Bytes,

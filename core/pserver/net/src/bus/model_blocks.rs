@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::FuncId;
-use callgrove_pserver::{Cursor, PublishedModel, ServerState};
+use callgrove_pserver::{ChangedModels, Cursor, GroupProgress, PublishedModel, ServerState};
 use prost::Message as _;
 use prost::bytes::Bytes;
 
@@ -36,7 +36,7 @@ impl ModelBlocks {
     /// # Errors
     /// As text, if the bus does not take a message; the next call goes on.
     pub(super) async fn publish(&mut self, bus: &Bus, state: &ServerState) -> Result<(), String> {
-        let (version, log_position) = self.take_changed(state);
+        let changed = self.take_changed(state);
         self.grow();
         let mut blocks: BTreeMap<usize, Vec<&PublishedModel>> = BTreeMap::new();
         for model in self.models.values() {
@@ -52,8 +52,9 @@ impl ModelBlocks {
         }
         let newest = proto::PublishedVersion {
             epoch: state.options().epoch,
-            version,
-            log_position,
+            version: changed.version,
+            log_position: changed.log_position,
+            groups: group_positions(&changed),
             tree_generation: state.tree_models().1,
             blocks: self.sequences.clone(),
         };
@@ -74,12 +75,12 @@ impl ModelBlocks {
         Ok(())
     }
 
-    /// Takes the models that changed in the state. Returns its version, and the position of the log in it.
-    fn take_changed(&mut self, state: &ServerState) -> (u64, u64) {
+    /// Takes the models that changed in the state. Returns what else they came with.
+    fn take_changed(&mut self, state: &ServerState) -> ChangedModels {
         loop {
-            let changed = state.models_since(self.cursor);
+            let mut changed = state.models_since(self.cursor);
             self.cursor = changed.cursor;
-            for model in changed.models {
+            for model in std::mem::take(&mut changed.models) {
                 let index = block_of(model.fid, self.sequences.len());
                 self.changed.insert(index);
                 self.num_bytes += wire::published_bytes(&model);
@@ -88,7 +89,7 @@ impl ModelBlocks {
                 }
             }
             if !changed.more {
-                return (changed.version, changed.log_position);
+                return changed;
             }
         }
     }
@@ -103,6 +104,15 @@ impl ModelBlocks {
             self.changed = fids.map(|&fid| block_of(fid, num_blocks)).collect();
         }
     }
+}
+
+/// Returns how far the logs of groups are in models.
+fn group_positions(models: &ChangedModels) -> Vec<proto::GroupPosition> {
+    let position = |(&group, of): (&u32, &GroupProgress)| proto::GroupPosition {
+        group,
+        position: of.position,
+    };
+    models.groups.iter().map(position).collect()
 }
 
 /// Returns the block of a function: its index is a hash.

@@ -67,6 +67,15 @@ impl PublishedReader {
         &self.version
     }
 
+    /// Returns up to which entry a log is in the models: that of a group, or that of the server.
+    pub(super) fn position(&self, group: Option<u32>) -> u64 {
+        let Some(group) = group else {
+            return self.version.log_position;
+        };
+        let found = self.version.groups.iter().find(|it| it.group == group);
+        found.map_or(0, |it| it.position)
+    }
+
     fn note(&mut self, index: usize, sequence: u64) {
         let blocks = &mut self.version.blocks;
         if blocks.len() <= index {

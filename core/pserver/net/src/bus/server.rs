@@ -1,54 +1,37 @@
 //! The parameter server's side of a message bus: reads the log, publishes models, answers requests.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use async_nats::jetstream::consumer::{Consumer, DeliverPolicy};
-use async_nats::jetstream::{Message as LogMessage, stream};
 use async_nats::{HeaderMap, Message as Request, Subscriber};
-use callgrove_model::{ProgramId, fnv1a};
-use callgrove_pserver::{Hello, MonotonicClock, PserverError, ServerState};
+use callgrove_model::fnv1a;
+use callgrove_pserver::{MergerStart, MonotonicClock, PserverError, ServerState};
 use futures_util::{FutureExt as _, StreamExt as _};
 use prost::Message as _;
 use prost::bytes::Bytes;
-use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tonic::Code;
 
+use super::answers::{answer, decoded, goodbye_of, method_of, registration_of};
+use super::bus_task::{BusTask, Problem, Work};
 use super::connection::{Bus, REFUSAL, in_full};
-use super::instance::runtime_of;
+use super::groups::{GroupEnd, Groups};
+use super::log_reader::LogReader;
 use super::model_blocks::ModelBlocks;
 use crate::grpc_exchange::ExchangeOptions;
-use crate::service::{code_of, progress_to_wire};
 use crate::{proto, wire};
 
-/// Pause between attempts to reach the bus.
-const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two publications of models, and between two looks at what the log can forget.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the bus may be asked for entries before it must answer that it has no more: it says so twice in this time, and
-/// a reader that hears nothing begins again.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most entries that are read before models are published and requests answered.
-const MAX_ENTRIES: usize = 256;
-/// Time in which the rest of the log must be read at the end.
-const END_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request waits for mergers: shorter than the deadline of a call.
+const MERGER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A parameter server on a message bus. Its state gets the contributions that the log has and it lacks, also those of
 /// before its start.
-pub struct BusServer {
-    stop: watch::Sender<bool>,
-    reader: JoinHandle<()>,
-    problem: Arc<Mutex<Option<String>>>,
-    /// Last, since the reader needs it to end.
-    runtime: Runtime,
-}
+#[derive(Debug)]
+pub struct BusServer(BusTask);
 
 impl BusServer {
     /// Connects to the bus of the options, waiting for one that has not started yet, and begins to read.
@@ -56,79 +39,49 @@ impl BusServer {
     /// # Errors
     /// [`PserverError::NotConnected`] if the bus cannot be reached or lacks what is needed; [`PserverError::BadOption`].
     pub fn start(options: &ExchangeOptions, state: Arc<ServerState>) -> Result<Self, PserverError> {
-        let runtime = runtime_of(options, "bus-server")?;
-        let give_up = Instant::now() + options.startup_wait;
-        let bus = loop {
-            match runtime.block_on(Bus::open(options)) {
-                Ok(bus) => break bus,
-                Err(_) if Instant::now() + RETRY_INTERVAL < give_up => {
-                    std::thread::sleep(RETRY_INTERVAL);
-                }
-                Err(cause) => {
-                    return Err(PserverError::NotConnected {
-                        address: options.address.clone(),
-                        cause,
-                    });
-                }
-            }
-        };
-        let problem = Arc::<Mutex<Option<String>>>::default();
-        let (stop, stopped) = watch::channel(false);
-        let reader = Reader {
+        let task = BusTask::start(options, "bus-server", |bus, problem| Reader {
             bus,
             state,
             clock: MonotonicClock::new(),
             log: String::new(),
             position: 0,
             forgotten: 0,
+            groups: Groups::default(),
             blocks: ModelBlocks::default(),
             unplaced: Vec::new(),
             waiting: Vec::new(),
             registered: BTreeSet::new(),
             num_refused: 0,
-            problem: Arc::clone(&problem),
-        };
-        Ok(Self {
-            stop,
-            reader: runtime.spawn(reader.run(stopped)),
             problem,
-            runtime,
-        })
+        })?;
+        Ok(Self(task))
     }
 
     /// Returns why the log is not read or models are not published at present.
     pub fn problem(&self) -> Option<String> {
-        lock(&self.problem).clone()
+        self.0.problem()
     }
 
     /// Reads what the log has now, and ends. Returns why it could not, if so: the next server reads the rest.
     pub fn finish(self) -> Option<String> {
-        self.stop.send_replace(true);
-        let ended = self
-            .runtime
-            .block_on(async { timeout(END_TIMEOUT, self.reader).await });
-        match ended {
-            Ok(Ok(())) => lock(&self.problem).clone(),
-            Ok(Err(panicked)) => Some(panicked.to_string()),
-            Err(_) => Some(format!(
-                "the log was not read to its end within {END_TIMEOUT:?}"
-            )),
-        }
+        self.0.finish()
     }
 }
 
-impl fmt::Debug for BusServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BusServer")
-            .field("problem", &self.problem())
-            .finish_non_exhaustive()
-    }
-}
-
-/// A request, and the position of the log up to which its answer is to include everything.
+/// A request, and what its answer is to include.
 struct WaitingRequest {
     request: Request,
+    /// All entries of the log up to this position.
     position: u64,
+    /// All entries of the logs of groups up to these.
+    groups: Vec<GroupEnd>,
+    gives_up: Instant,
+}
+
+/// What the log and those of groups have when the server is asked to end.
+struct End {
+    position: u64,
+    groups: Vec<GroupEnd>,
 }
 
 /// Reads the log of one job.
@@ -142,6 +95,7 @@ struct Reader {
     position: u64,
     /// The log has forgotten entries up to this one.
     forgotten: u64,
+    groups: Groups,
     blocks: ModelBlocks,
     /// Requests that have arrived since the end of the log was asked for.
     unplaced: Vec<Request>,
@@ -149,28 +103,12 @@ struct Reader {
     /// Hashes of the registrations that the log has.
     registered: BTreeSet<u64>,
     num_refused: u64,
-    problem: Arc<Mutex<Option<String>>>,
+    problem: Problem,
 }
 
-impl Reader {
-    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
-        loop {
-            match self.follow(&mut stopped).await {
-                Ok(()) => return,
-                Err(cause) => {
-                    *lock(&self.problem) = Some(format!("the message bus: {cause}"));
-                    if *stopped.borrow() {
-                        return;
-                    }
-                    tokio::time::sleep(RETRY_INTERVAL).await;
-                }
-            }
-        }
-    }
-
-    /// Follows the log until asked to stop and at its end.
+impl Work for Reader {
     async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), String> {
-        let connection = self.connection();
+        let connection = self.bus.num_connects();
         let mut entries = self.open_log().await?;
         // Before the first answer, so that instances find this epoch.
         self.publish().await?;
@@ -182,11 +120,15 @@ impl Reader {
         let mut end = None;
         loop {
             tokio::select! {
-                entry = entries.next() => self.take_entries(entry, &mut entries)?,
+                read = entries.next() => {
+                    for (position, entry) in read? {
+                        self.take_entry(position, entry.payload.clone());
+                    }
+                }
                 request = requests.next() => self.take_requests(request, &mut requests)?,
                 _ = tick.tick() => {
                     // A bus that was killed has forgotten what this reader was about to get.
-                    if self.connection() != connection {
+                    if self.bus.num_connects() != connection {
                         return Err("connected again".to_owned());
                     }
                     self.publish().await?;
@@ -200,80 +142,70 @@ impl Reader {
             if *stopped.borrow() {
                 let last = match end {
                     Some(last) => last,
-                    None => self.end_of_log().await?,
+                    None => self.end_of_logs().await?,
                 };
-                end = Some(last);
-                if self.position >= last {
-                    return self.publish().await;
+                if self.has_read(&last) {
+                    self.publish().await?;
+                    return self.say_over().await;
                 }
+                end = Some(last);
             }
         }
     }
+}
 
-    /// Returns the number of the connection to the bus, which restores itself.
-    fn connection(&self) -> u64 {
-        let statistics = self.bus.client.statistics();
-        statistics.connects.load(Ordering::Relaxed)
-    }
-
+impl Reader {
     /// Begins to read the log after what the state has.
-    async fn open_log(&mut self) -> Result<Ordered, String> {
-        let info = self.bus.log.get_info().await.map_err(|it| in_full(&it))?;
-        self.log = info.created.unix_timestamp_nanos().to_string();
-        self.position = self
-            .state
-            .begin_log(&self.log)
-            .max(position_before(&info.state));
-        let consumer: Consumer<OrderedConfig> = self
-            .bus
-            .log
-            .create_consumer(OrderedConfig {
-                deliver_policy: DeliverPolicy::ByStartSequence {
-                    start_sequence: self.position + 1,
-                },
-                max_expires: READ_TIMEOUT,
-                ..OrderedConfig::default()
-            })
-            .await
-            .map_err(|error| in_full(&error))?;
-        consumer.messages().await.map_err(|error| in_full(&error))
+    async fn open_log(&mut self) -> Result<LogReader, String> {
+        self.groups.forget_connection();
+        let extent = self.bus.log.extent().await?;
+        self.position = self.state.begin_log(&extent.id).max(extent.before);
+        self.log = extent.id;
+        LogReader::open(&self.bus.log, self.position).await
     }
 
-    /// Returns the position of the last entry of the log.
-    async fn end_of_log(&self) -> Result<u64, String> {
-        let info = self.bus.log.get_info().await.map_err(|it| in_full(&it))?;
-        Ok(info.state.last_sequence)
-    }
-
-    /// Adds an entry, and those that have arrived after it.
-    fn take_entries(
-        &mut self,
-        first: Option<Result<LogMessage, impl std::error::Error>>,
-        entries: &mut Ordered,
-    ) -> Result<(), String> {
-        let first = first.ok_or("the log cannot be read any more")?;
-        self.take_entry(&first.map_err(|error| in_full(&error))?)?;
-        for _ in 1..MAX_ENTRIES {
-            match entries.next().now_or_never() {
-                Some(Some(Ok(entry))) => self.take_entry(&entry)?,
-                Some(Some(Err(error))) => return Err(in_full(&error)),
-                _ => break,
-            }
+    /// Returns what the logs have now.
+    async fn end_of_logs(&mut self) -> Result<End, String> {
+        let mut groups = Vec::new();
+        for group in self.state.groups() {
+            groups.push(self.groups.end_of(&self.bus, group).await?);
         }
-        Ok(())
+        let position = self.bus.log.extent().await?.last;
+        Ok(End { position, groups })
     }
 
-    fn take_entry(&mut self, entry: &LogMessage) -> Result<(), String> {
-        let info = entry.info().map_err(|error| error.to_string())?;
-        let position = info.stream_sequence;
-        let added = match wire::entry_from_wire(entry.payload.clone()) {
+    /// Returns whether the state has everything up to an end of the logs.
+    fn has_read(&self, end: &End) -> bool {
+        let missing = end
+            .groups
+            .iter()
+            .find_map(|it| Some((it, it.missing_after(&self.state)?)));
+        if let Some((group, position)) = missing {
+            self.problem.set(Some(group.remedy(position)));
+        }
+        missing.is_none() && self.position >= end.position
+    }
+
+    /// Says to the mergers that the job is over.
+    async fn say_over(&self) -> Result<(), String> {
+        let client = &self.bus.client;
+        let said = client.publish(self.bus.over(), Bytes::new()).await;
+        said.map_err(|error| in_full(&error))?;
+        client.flush().await.map_err(|error| in_full(&error))
+    }
+
+    fn take_entry(&mut self, position: u64, payload: Bytes) {
+        let added = match wire::entry_from_wire(payload) {
             Ok(wire::LogEntry::Part(part)) => {
                 let start = Instant::now();
                 let added = self.state.add_logged(*part, position, self.clock.now_ms());
                 self.state.count_exchange(start.elapsed());
                 added
             }
-            Ok(wire::LogEntry::Registration(hello)) => {
+            Ok(wire::LogEntry::Registration(hello, group)) => {
+                if let Some(group) = group {
+                    self.state.join_group(&hello.instance, group);
+                }
                 self.state.add_registration(&hello, position);
                 Ok(())
             }
@@ -289,12 +221,11 @@ impl Reader {
         self.position = position;
         if let Err(error) = added {
             self.num_refused += 1;
-            *lock(&self.problem) = Some(format!(
+            self.problem.set(Some(format!(
                 "entry {position} of the log on the message bus is left out ({} so far): {error}",
                 self.num_refused
-            ));
+            )));
         }
-        Ok(())
     }
 
     fn take_requests(
@@ -311,41 +242,84 @@ impl Reader {
     }
 
     /// Gives each new request the present end of the log, which then has registrations, and before them the ends of the
-    /// instances whose ranks they take.
+    /// instances whose ranks they take. A request about an instance of a group waits for the sums of the group, too.
     async fn place_requests(&mut self) -> Result<(), String> {
-        for request in &self.unplaced {
-            let Some(hello) = registration_of(request) else {
-                continue;
-            };
-            let former = self.state.former_holders(&hello, self.clock.now_ms());
-            for instance in former.into_iter().flatten() {
-                let fence = wire::fence_to_wire(&instance);
-                self.bus.append(&[fence], &instance).await?;
-            }
-            if self.registered.insert(fnv1a(&request.payload)) {
-                let registration = decoded(request.payload.clone()).map_err(|it| it.1)?;
-                let entry = wire::registration_to_wire(registration);
-                self.bus.append(&[entry], &hello.instance).await?;
-            }
+        let requests = std::mem::take(&mut self.unplaced);
+        let mut groups: Vec<Vec<GroupEnd>> = Vec::new();
+        for request in &requests {
+            groups.push(match (registration_of(request), goodbye_of(request)) {
+                (Some((hello, _)), _) => {
+                    let former = self.state.former_holders(&hello, self.clock.now_ms());
+                    let former = former.into_iter().flatten();
+                    self.log_registration(request, &hello.instance, former)
+                        .await?
+                }
+                (None, Some(instance)) => match self.state.group_of(&instance) {
+                    Some(group) => vec![self.groups.end_of(&self.bus, group).await?],
+                    None => Vec::new(),
+                },
+                (None, None) => Vec::new(),
+            });
         }
-        let position = self.end_of_log().await?;
-        let placed = self.unplaced.drain(..);
-        let placed = placed.map(|request| WaitingRequest { request, position });
-        self.waiting.extend(placed);
+        let position = self.bus.log.extent().await?.last;
+        let gives_up = Instant::now() + MERGER_TIMEOUT;
+        let placed = requests.into_iter().zip(groups);
+        self.waiting
+            .extend(placed.map(|(request, groups)| WaitingRequest {
+                request,
+                position,
+                groups,
+                gives_up,
+            }));
         Ok(())
+    }
+
+    /// Writes a registration into the log, and before it the ends of former holders of its ranks. Returns the ends of the
+    /// logs of their groups.
+    async fn log_registration(
+        &mut self,
+        request: &Request,
+        instance: &str,
+        former: impl Iterator<Item = String>,
+    ) -> Result<Vec<GroupEnd>, String> {
+        let mut groups = Vec::new();
+        for former in former {
+            if let Some(group) = self.state.group_of(&former) {
+                groups.push(self.groups.fence(&self.bus, group, &former).await?);
+            }
+            // Also for one of a group, which may not register again.
+            let fence = wire::fence_to_wire(&former);
+            let log = &self.bus.log;
+            self.bus.append(log, &[fence], &former).await?;
+        }
+        if self.registered.insert(fnv1a(&request.payload)) {
+            let registration = decoded(request.payload.clone()).map_err(|it| it.1)?;
+            let entry = wire::registration_to_wire(registration);
+            let log = &self.bus.log;
+            self.bus.append(log, &[entry], instance).await?;
+        }
+        Ok(groups)
     }
 
     /// Answers the requests that the log has been read for.
     async fn answer_waiting(&mut self) -> Result<(), String> {
+        let now = Instant::now();
         let position = self.position;
-        let due = self.waiting.extract_if(.., |it| it.position <= position);
-        let due: Vec<WaitingRequest> = due.collect();
-        for WaitingRequest { request, .. } in due {
+        let state = Arc::clone(&self.state);
+        let is_due = |it: &mut WaitingRequest| {
+            it.groups.retain(|end| end.missing_after(&state).is_some());
+            it.position <= position && (it.groups.is_empty() || it.gives_up < now)
+        };
+        let due: Vec<WaitingRequest> = self.waiting.extract_if(.., is_due).collect();
+        for WaitingRequest {
+            request, groups, ..
+        } in due
+        {
             let Some(reply) = request.reply.clone() else {
                 continue;
             };
             let mut headers = HeaderMap::new();
-            let answer = match self.answer(&request) {
+            let answer = match self.answer(&request, &groups) {
                 Ok(answer) => answer,
                 Err((code, cause)) => {
                     headers.insert(REFUSAL, i32::from(code).to_string().as_str());
@@ -363,95 +337,60 @@ impl Reader {
         Ok(())
     }
 
-    fn answer(&self, request: &Request) -> Result<Vec<u8>, (Code, String)> {
-        let now_ms = self.clock.now_ms();
-        let state = &self.state;
-        let refused = |error: PserverError| (code_of(&error), error.to_string());
-        let payload = request.payload.clone();
-        match method_of(request) {
-            "register" => {
-                let hello = wire::hello_from_wire(decoded(payload)?).map_err(refused)?;
-                let registered = state.register(&hello, now_ms).map_err(refused)?;
-                let reply = wire::registered_to_wire(registered).map_err(refused)?;
-                Ok(reply.encode_to_vec())
-            }
-            "functions" => {
-                let request: proto::FunctionsRequest = decoded(payload)?;
-                let names = wire::functions_from_wire(request.names);
-                let fids = state.functions(ProgramId(request.program), &names);
-                let fids = fids.map_err(refused)?.into_iter().map(|fid| fid.0);
-                let fids = fids.collect();
-                Ok(proto::FunctionsReply { fids }.encode_to_vec())
-            }
-            "sync" => {
-                let request = wire::request_from_wire(decoded(payload)?).map_err(refused)?;
-                let reply = state.sync(request, now_ms).map_err(refused)?;
-                Ok(wire::reply_to_wire(&reply).encode_to_vec())
-            }
-            "heartbeat" => {
-                let request: proto::HeartbeatRequest = decoded(payload)?;
-                state
-                    .heartbeat(&request.instance, now_ms)
-                    .map_err(refused)?;
-                Ok(proto::HeartbeatReply {}.encode_to_vec())
-            }
-            "progress" => {
-                let request: proto::ProgressRequest = decoded(payload)?;
-                let program = ProgramId(request.program);
-                let progress = state.progress(program, request.num_ranks, now_ms);
-                Ok(progress_to_wire(progress).encode_to_vec())
-            }
-            "goodbye" => {
-                let request: proto::GoodbyeRequest = decoded(payload)?;
-                state.goodbye(&request.instance);
-                Ok(proto::GoodbyeReply {}.encode_to_vec())
-            }
-            other => Err((Code::Unimplemented, format!("there is no request {other}"))),
+    /// Returns the answer to a request, which may have waited for sums of `missing` in vain.
+    fn answer(
+        &mut self,
+        request: &Request,
+        missing: &[GroupEnd],
+    ) -> Result<Vec<u8>, (Code, String)> {
+        if let Some(end) = missing.first() {
+            let read = end.missing_after(&self.state).unwrap_or(end.position);
+            return Err((Code::Unavailable, end.remedy(read)));
         }
+        let now_ms = self.clock.now_ms();
+        if method_of(request) != "merge" {
+            if let Some((hello, Some(group))) = registration_of(request) {
+                self.check_merger(&hello.instance, group, now_ms)?;
+            }
+            return answer(&self.state, request, now_ms);
+        }
+        let request: proto::MergeRequest = decoded(request.payload.clone())?;
+        self.groups.claim(&request, now_ms)?;
+        let (group, log) = (request.group, &request.log);
+        let start = match request.state() {
+            proto::MergerState::Starting => self.state.merger_start(group, log),
+            proto::MergerState::Merging | proto::MergerState::Ending => MergerStart {
+                position: self.state.group_position(group, log),
+                ..MergerStart::default()
+            },
+        };
+        Ok(wire::merger_start_to_wire(&start).encode_to_vec())
     }
 
-    /// Publishes what changed, and lets the log forget what is saved.
+    /// Refuses a new instance of a group without a merger: its data would come with those of the next one.
+    fn check_merger(&self, instance: &str, group: u32, now_ms: u64) -> Result<(), (Code, String)> {
+        let is_new = self.state.group_of(instance).is_none();
+        if !is_new || self.groups.has_merger(group, now_ms) {
+            return Ok(());
+        }
+        Err((
+            Code::Unavailable,
+            format!("group {group} has no merger: start `callgrove merger --group {group}`"),
+        ))
+    }
+
+    /// Publishes what changed, and lets the logs forget what is saved.
     async fn publish(&mut self) -> Result<(), String> {
         self.blocks.publish(&self.bus, &self.state).await?;
         let saved = self.state.saved_position_of(&self.log);
         if saved > self.forgotten {
-            let purge = self.bus.log.purge().sequence(saved + 1).await;
-            purge.map_err(|error| in_full(&error))?;
+            self.bus.log.forget(saved).await?;
             self.forgotten = saved;
         }
+        self.groups.forget_saved(&self.bus, &self.state).await?;
         if self.num_refused == 0 {
-            *lock(&self.problem) = None;
+            self.problem.set(None);
         }
         Ok(())
     }
-}
-
-/// Returns the position before the first entry that the log still has.
-fn position_before(log: &stream::State) -> u64 {
-    match log.messages {
-        0 => log.last_sequence,
-        _ => log.first_sequence.saturating_sub(1),
-    }
-}
-
-/// Returns the registration that a request is, if it is one.
-fn registration_of(request: &Request) -> Option<Hello> {
-    let is_one = method_of(request) == "register";
-    let request = is_one.then(|| proto::RegisterRequest::decode(request.payload.clone()));
-    wire::hello_from_wire(request?.ok()?).ok()
-}
-
-fn method_of(request: &Request) -> &str {
-    let subject = request.subject.as_str();
-    subject
-        .rsplit_once('.')
-        .map_or(subject, |(_, method)| method)
-}
-
-fn decoded<M: prost::Message + Default>(payload: Bytes) -> Result<M, (Code, String)> {
-    M::decode(payload).map_err(|error| (Code::InvalidArgument, error.to_string()))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

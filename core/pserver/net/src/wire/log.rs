@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use callgrove_model::{FuncId, ProgramId};
-use callgrove_pserver::{Contribution, Hello, LoggedPart, PartNumber, PublishedModel};
+use callgrove_pserver::{
+    Contribution, Hello, LoggedPart, MergerStart, PartNumber, PublishedModel, SumOrigin,
+};
 use prost::Message as _;
 use prost::bytes::Bytes;
 
@@ -17,8 +19,8 @@ use crate::proto;
 pub(crate) enum LogEntry {
     /// A part of a contribution.
     Part(Box<LoggedPart>),
-    /// A registration.
-    Registration(Hello),
+    /// A registration, and the group of the instance.
+    Registration(Hello, Option<u32>),
     /// The end of an instance whose ranks others have taken.
     Fence(String),
 }
@@ -28,6 +30,7 @@ pub(crate) fn part_to_wire<'a>(
     instance: &str,
     number: PartNumber,
     contribution: &Contribution,
+    sum: Option<&SumOrigin>,
     name: impl Fn(FuncId) -> Option<(ProgramId, &'a str)>,
 ) -> Vec<u8> {
     let mut fids: Vec<FuncId> = contribution.fids().collect();
@@ -48,6 +51,12 @@ pub(crate) fn part_to_wire<'a>(
         parts_left: number.num_left,
         functions: fids.into_iter().filter_map(function).collect(),
         contribution: Some(contribution_to_wire(contribution)),
+        sum: sum.map(|it| proto::SumOrigin {
+            group: it.group,
+            log: it.log.clone(),
+            after: it.after,
+            members: members_to_wire(it.members.iter().map(|(name, last)| (name, *last))),
+        }),
     };
     let entry = proto::log_entry::Entry::Part(part);
     proto::LogEntry { entry: Some(entry) }.encode_to_vec()
@@ -70,7 +79,8 @@ pub(crate) fn entry_from_wire(bytes: Bytes) -> Result<LogEntry> {
     let part = match entry.entry {
         Some(proto::log_entry::Entry::Part(part)) => part,
         Some(proto::log_entry::Entry::Registration(request)) => {
-            return Ok(LogEntry::Registration(hello_from_wire(request)?));
+            let group = request.group;
+            return Ok(LogEntry::Registration(hello_from_wire(request)?, group));
         }
         Some(proto::log_entry::Entry::Fence(instance)) => return Ok(LogEntry::Fence(instance)),
         None => return Err(damaged(&"an entry of the log is empty")),
@@ -87,7 +97,40 @@ pub(crate) fn entry_from_wire(bytes: Bytes) -> Result<LogEntry> {
             .map(|it| (FuncId(it.fid), ProgramId(it.program), it.name))
             .collect(),
         contribution: contribution_from_wire(part.contribution.unwrap_or_default())?,
+        sum: part.sum.map(|it| SumOrigin {
+            group: it.group,
+            log: it.log,
+            after: it.after,
+            members: members_from_wire(it.members).collect(),
+        }),
     })))
+}
+
+/// Returns the answer to a merger.
+pub(crate) fn merger_start_to_wire(start: &MergerStart) -> proto::MergeReply {
+    proto::MergeReply {
+        position: start.position,
+        members: members_to_wire(start.members.iter().map(|(name, &last)| (name, last))),
+    }
+}
+
+pub(crate) fn merger_start_from_wire(reply: proto::MergeReply) -> MergerStart {
+    MergerStart {
+        position: reply.position,
+        members: members_from_wire(reply.members).collect(),
+    }
+}
+
+fn members_to_wire<'a>(members: impl Iterator<Item = (&'a String, u64)>) -> Vec<proto::Member> {
+    let member = |(instance, sequence): (&String, u64)| proto::Member {
+        instance: instance.clone(),
+        sequence,
+    };
+    members.map(member).collect()
+}
+
+fn members_from_wire(members: Vec<proto::Member>) -> impl Iterator<Item = (String, u64)> {
+    members.into_iter().map(|it| (it.instance, it.sequence))
 }
 
 /// Returns a block of models.

@@ -26,8 +26,8 @@ use contribution::{
 };
 use error::{Result, damaged};
 pub(crate) use log::{
-    LogEntry, block_from_wire, block_to_wire, entry_from_wire, fence_to_wire, part_to_wire,
-    registration_to_wire,
+    LogEntry, block_from_wire, block_to_wire, entry_from_wire, fence_to_wire,
+    merger_start_from_wire, merger_start_to_wire, part_to_wire, registration_to_wire,
 };
 use model::{model_from_wire, put_model};
 
@@ -38,6 +38,7 @@ pub(crate) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
         ranks: hello.ranks.iter().map(|rank| rank.0).collect(),
         run_json: serde_json::to_string(&hello.run).map_err(|error| damaged(&error))?,
         recorded_ranks: hello.recorded_ranks,
+        group: None,
     })
 }
 

@@ -10,7 +10,7 @@ use callgrove_model::{
 };
 use callgrove_pserver::{
     AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, PartNumber, PserverError,
-    Registered, StepReport, SyncRequest, TreePValues, Welcome,
+    Registered, StepReport, SumOrigin, SyncRequest, TreePValues, Welcome,
 };
 use callgrove_trends::TimeWindow;
 use proptest::prelude::*;
@@ -167,10 +167,26 @@ fn receive(bytes: &[u8]) {
     }
 }
 
-/// Returns the log's entry of a request's contribution.
-fn entry(request: &SyncRequest) -> Vec<u8> {
+/// Returns the log's entry of a request's contribution, as the sum of a group.
+fn entry(request: &SyncRequest, sum: &SumOrigin) -> Vec<u8> {
     let name = |_| Some((ProgramId(1), "f"));
-    part_to_wire(&request.instance, request.part, &request.contribution, name)
+    let contribution = &request.contribution;
+    part_to_wire(
+        &request.instance,
+        request.part,
+        contribution,
+        Some(sum),
+        name,
+    )
+}
+
+fn sum_origin(after: u64) -> SumOrigin {
+    SumOrigin {
+        group: 2,
+        log: "a log".to_owned(),
+        after,
+        members: vec![("one".to_owned(), after), ("other".to_owned(), 0)],
+    }
 }
 
 fn algorithm() -> impl Strategy<Value = Algorithm> {
@@ -184,13 +200,15 @@ proptest! {
         algorithm in algorithm(),
     ) {
         let sent = request(&values, algorithm);
+        let origin = sum_origin(values.len() as u64);
         let bytes = request_to_wire(sent.clone()).encode_to_vec();
         let message = proto::SyncRequest::decode(&*bytes).expect("it was encoded");
         prop_assert_eq!(request_from_wire(message), Ok(sent.clone()));
-        let Ok(LogEntry::Part(part)) = entry_from_wire(entry(&sent).into()) else {
+        let Ok(LogEntry::Part(part)) = entry_from_wire(entry(&sent, &origin).into()) else {
             panic!("it is a part");
         };
         prop_assert_eq!((part.instance, part.number), (sent.instance, sent.part));
+        prop_assert_eq!(part.sum, Some(origin));
         prop_assert_eq!(&part.contribution, &*sent.contribution);
         let named: BTreeSet<FuncId> = part.functions.iter().map(|it| it.0).collect();
         prop_assert_eq!(named, sent.contribution.fids().collect());
@@ -234,7 +252,7 @@ proptest! {
         damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let request = request(&values, Algorithm::Hbos);
-        for mut bytes in [entry(&request), request_to_wire(request).encode_to_vec()] {
+        for mut bytes in [entry(&request, &sum_origin(7)), request_to_wire(request).encode_to_vec()] {
             for (place, byte) in &damages {
                 let place = place.index(bytes.len());
                 bytes[place] = *byte;

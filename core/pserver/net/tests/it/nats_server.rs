@@ -22,10 +22,8 @@ impl NatsServer {
 
     /// Starts one with these settings besides JetStream.
     pub(crate) fn with_settings(settings: &str) -> Self {
+        let port = free_port();
         let folder = tempfile::tempdir().expect("there is space");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let port = free.local_addr().expect("it is bound").port();
-        drop(free);
         let data = folder.path().join("data");
         let data = data.display();
         let config = format!(
@@ -64,8 +62,19 @@ impl NatsServer {
 
     /// Returns the URL of a job on it.
     pub(crate) fn url(&self, job: &str) -> String {
-        format!("nats://127.0.0.1:{}/{job}", self.port)
+        format!("nats://{}/{job}", self.address())
     }
+
+    /// Returns where it listens.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+}
+
+/// Returns a port that is free at present.
+pub(crate) fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    free.local_addr().expect("it is bound").port()
 }
 
 impl Drop for NatsServer {

@@ -1,25 +1,27 @@
 //! `callgrove cluster`: the servers of a job in the background.
 
+mod bus;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder, replace_process};
-use callgrove_pipeline::MessageBusPlan;
+use callgrove_local::{BackgroundProcess, ProcessEnd, create_private_folder};
 use callgrove_server::{AddressFile, ServerAnnouncement, TokenRole};
 use tracing::Level;
 
+pub(crate) use bus::{run_bus, run_merger};
+
 use super::token;
-use crate::announcement::{TOKENS_NAME, invitation, token_of};
+use crate::announcement::{TOKENS_NAME, invitation};
 use crate::exit::Exit;
 use crate::log_lines::write_line;
 use crate::output::{Problems, print};
 use crate::stop::StopSignal;
-use callgrove_args::{BusArgs, ClusterCommand, ClusterUpArgs};
+use callgrove_args::{ClusterCommand, ClusterUpArgs};
 
 /// Maximum time in which a server must have announced itself.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -28,10 +30,14 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The name of the message bus, which not every job has.
 const BUS: &str = "bus";
+/// The beginning of the names of mergers, before their groups.
+const MERGER: &str = "merger-";
+/// The end of the name of the file about a process.
+const PROCESS_SUFFIX: &str = ".process";
 
 /// A server of a job: the files of its folder that begin with its name.
 struct JobServer {
-    name: &'static str,
+    name: String,
     folder: PathBuf,
     process_file: PathBuf,
     process: BackgroundProcess,
@@ -66,11 +72,20 @@ fn up(args: &ClusterUpArgs) -> Result<Exit> {
         Some(folder) => {
             server_args.extend(["--bus", &bus_file]);
             let url = bus.start(&["bus", &folder.display().to_string()], &stop)?;
-            (Some(url), format!("--bus {bus_file}"))
+            let group = match args.groups {
+                0 => String::new(),
+                num => format!(" --group 0 (to {})", num - 1),
+            };
+            (Some(url), format!("--bus {bus_file}{group}"))
         }
         None => (None, format!("--pserver {server_file}")),
     };
     let server_url = server.start(&server_args, &stop)?;
+    for group in 0..args.groups {
+        let merger = JobServer::new(&args.job, &format!("{MERGER}{group}"));
+        let group = group.to_string();
+        merger.spawn(&["merger", "--bus", &bus_file, "--group", &group])?;
+    }
     let job = args.job.display();
     print(|out| {
         if let Some(url) = bus_url {
@@ -92,8 +107,9 @@ fn down(job: &Path) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let [bus, database, server] = servers(job);
     let mut exit = Exit::Success;
-    // The parameter server stores its statistics last, and reads the bus before.
-    for server in [server, bus, database] {
+    // The parameter server stores its statistics last, and reads the bus before. Mergers end with it.
+    let all = [server].into_iter().chain(mergers(job)?);
+    for server in all.chain([bus, database]) {
         let was_running = server.process.is_running()?;
         if was_running {
             server.end(&stop)?;
@@ -146,35 +162,34 @@ fn invite(job: &Path, name: &str, role: TokenRole) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Becomes nats-server, so that its signals, messages and exit code are those of the bus.
-pub(crate) fn run_bus(args: &BusArgs) -> Result<()> {
-    let file = AddressFile::to_write(&args.announce).map_err(|fault| anyhow!(fault))?;
-    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let plan = MessageBusPlan {
-        folder: &args.folder,
-        token: token_of(&file)?,
-        file,
-        listen: args.listen.unwrap_or(any),
-        nats_server: args.nats_server.as_deref(),
-    };
-    let error = replace_process(&mut plan.prepare()?);
-    Err(error).context("cannot start nats-server")
-}
-
 /// Returns the message bus, the database and the parameter server of a job.
 fn servers(job: &Path) -> [JobServer; 3] {
-    [BUS, "provdb", "pserver"].map(|name| {
-        let process_file = job.join(format!("{name}.process"));
-        JobServer {
-            name,
+    [BUS, "provdb", "pserver"].map(|name| JobServer::new(job, name))
+}
+
+/// Returns the mergers of a job that were started.
+fn mergers(job: &Path) -> io::Result<Vec<JobServer>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(job)? {
+        let name = entry?.file_name().into_string().unwrap_or_default();
+        let name = name.strip_suffix(PROCESS_SUFFIX);
+        names.extend(name.filter(|it| it.starts_with(MERGER)).map(str::to_owned));
+    }
+    names.sort();
+    Ok(names.iter().map(|it| JobServer::new(job, it)).collect())
+}
+
+impl JobServer {
+    fn new(job: &Path, name: &str) -> Self {
+        let process_file = job.join(format!("{name}{PROCESS_SUFFIX}"));
+        Self {
+            name: name.to_owned(),
             folder: job.to_owned(),
             process: BackgroundProcess::new(&process_file),
             process_file,
         }
-    })
-}
+    }
 
-impl JobServer {
     fn address_file(&self) -> PathBuf {
         self.folder.join(format!("{}.address", self.name))
     }
@@ -203,6 +218,17 @@ impl JobServer {
         }
         // A message bus keeps its certificate.
         let before = self.read(&file).ok().filter(|_| self.name != BUS);
+        let path = file.path().display().to_string();
+        self.spawn(&[args, &["--announce", &path]].concat())?;
+        let announced = self.announced(&file, before.as_ref(), stop)?;
+        Ok(announced.url.to_string())
+    }
+
+    /// Starts the server, unless it runs.
+    fn spawn(&self, args: &[&str]) -> Result<()> {
+        if self.process.is_running()? {
+            return Ok(());
+        }
         let log = self.log();
         let cannot_start = || format!("cannot start {}", self.name);
         let messages = OpenOptions::new().append(true).create(true).open(&log);
@@ -213,13 +239,9 @@ impl JobServer {
             .args(["--log-format", "full", "--process-file"])
             .arg(&self.process_file)
             .args(args)
-            .arg("--announce")
-            .arg(file.path())
             .stdout(Stdio::null())
             .stderr(messages);
-        self.process.start(command).with_context(cannot_start)?;
-        let announced = self.announced(&file, before.as_ref(), stop)?;
-        Ok(announced.url.to_string())
+        self.process.start(command).with_context(cannot_start)
     }
 
     /// Waits until the server, which has just started, has announced itself by another certificate than `before`.
