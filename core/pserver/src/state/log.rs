@@ -99,7 +99,8 @@ impl ServerState {
         // a contribution are read again with the last one.
         if number.num_left == 0 {
             if let Some(SumOrigin { group, log, .. }) = sum {
-                let position = number.sequence;
+                // Not that of the sum, which may have been left out.
+                let position = self.group_position(group, &log);
                 let progress = GroupProgress { log, position };
                 lock(&self.log).groups.insert(group, progress);
             }

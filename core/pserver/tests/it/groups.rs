@@ -66,6 +66,8 @@ struct Job {
     has_saved: bool,
     sequences: [u64; 3],
     num_restarts: u64,
+    /// The log of the group has forgotten entries up to this one.
+    num_forgotten: u64,
 }
 
 impl Job {
@@ -80,6 +82,7 @@ impl Job {
             has_saved: false,
             sequences: [0; 3],
             num_restarts: 0,
+            num_forgotten: 0,
         }
     }
 
@@ -117,6 +120,8 @@ impl Job {
                 let taken = self.saved.take(&self.state);
                 self.state.confirm_saved(&taken);
                 self.has_saved = true;
+                let saved = self.state.saved_groups().remove(&GROUP);
+                self.num_forgotten = saved.unwrap_or_default().position;
             }
             Event::Restart => {
                 self.num_restarts += 1;
@@ -145,6 +150,7 @@ impl Job {
         if self.mergers[merger].is_none() {
             self.read(usize::MAX);
             let start = self.state.merger_start(GROUP, LOG);
+            assert!(start.position >= self.num_forgotten, "it is needed");
             self.mergers[merger] = Some(Merger::new(GROUP, LOG, start));
         }
         let running = self.mergers[merger].as_mut().expect("it was started");
