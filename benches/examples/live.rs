@@ -262,7 +262,11 @@ impl ExchangeLoad<'_> {
             .map(|it| format!("function_{it}"))
             .collect();
         let fids = session.functions(ProgramId(0), &names)?;
-        let params = Params::default().check().expect("the defaults are valid");
+        let params = Params::default().check();
+        let params = params.map_err(|error| PserverError::BadOption {
+            option: "the parameters".to_owned(),
+            cause: error.to_string(),
+        })?;
         let deltas: Vec<FuncModel> = (0..NUM_DELTAS).map(|step| delta(&params, step)).collect();
         let (start, mut waits, mut step) = (Instant::now(), Vec::new(), 0);
         while start.elapsed() < self.length {

@@ -12,9 +12,10 @@ use callgrove_source::PATH_SEPARATOR;
 use callgrove_watch::RECORDED_TREES;
 
 use crate::example::open_example;
+use crate::guard::registry;
 use crate::output::warn;
-use crate::report_origin::{input_files, origin};
-use callgrove_headless::{Readers, config_folder, replace_file};
+use crate::report_origin::origin;
+use callgrove_headless::{Readers, config_folder, input_files, replace_file};
 
 /// The dialogs and files of this machine.
 pub(crate) struct NativePlatform {
@@ -137,7 +138,7 @@ impl Platform for NativePlatform {
     fn input_files(&self, source: &str) -> InputFinder {
         let source = source.to_owned();
         Box::new(move |progress| {
-            input_files(&source, true, progress).map_err(|error| format!("{error:#}"))
+            input_files(&registry(), &source, true, progress).map_err(|error| format!("{error:#}"))
         })
     }
 

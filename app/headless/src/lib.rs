@@ -13,6 +13,7 @@ mod engine;
 mod files;
 mod findings;
 mod headless_session;
+mod input_files;
 mod journal_file;
 mod local_host;
 
@@ -22,5 +23,6 @@ pub use files::{
 };
 pub use findings::{JudgedForest, trace_findings};
 pub use headless_session::{HeadlessSession, WorkMonitor};
+pub use input_files::input_files;
 pub use journal_file::{JournalFile, default_folder};
 pub use local_host::LocalHost;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_incidents::FunctionNames;
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId, fnv1a};
 
+use crate::contribution::Contribution;
 use crate::error::PserverError;
 
 /// Maximum total size of all function names in bytes.
@@ -87,6 +88,27 @@ impl FunctionTable {
             self.get(*fid) != Some((*program, name.as_str()))
         };
         functions.into_iter().filter(is_other).collect()
+    }
+
+    /// Returns the contribution with the indices of this table for functions that have others in it.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub(crate) fn renumber(
+        &mut self,
+        others: Vec<(FuncId, ProgramId, String)>,
+        contribution: Contribution,
+    ) -> Result<Contribution, PserverError> {
+        let mut own = BTreeMap::new();
+        for (fid, program, name) in others {
+            let proposed = Some(fid);
+            let request = FunctionRequest { name, proposed };
+            own.insert(fid, self.resolve(program, &request)?);
+        }
+        if own.iter().all(|(fid, own)| fid == own) {
+            return Ok(contribution);
+        }
+        Ok(contribution.renumbered(|fid| own.get(&fid).copied().unwrap_or(fid)))
     }
 
     /// Returns all functions, ordered by index.

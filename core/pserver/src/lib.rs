@@ -54,8 +54,8 @@ pub use protocol::{
 };
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{
-    ChangedModels, EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, GroupProgress, GroupSum,
-    LoggedPart, Merger, MergerStart, ProgramTally, ReportsText, RunTally, SavedGlobalState,
+    ChangedModels, EXCHANGE_BOUNDS, ExchangeTimes, GlobalDocuments, GroupMerger, GroupProgress,
+    GroupSum, LoggedPart, MergerStart, ProgramTally, ReportsText, RunTally, SavedGlobalState,
     ServerState, StateOptions, SumOrigin,
 };
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};

@@ -4,7 +4,7 @@
 //! Instances number their contributions, so reading a part of the log twice adds nothing: the position in the log says
 //! only where to go on reading, and what the log may forget.
 //!
-//! Instances of a group write to a log of the group. A [`Merger`](crate::Merger) writes its sums to the log of the server.
+//! Instances of a group write to a log of the group. A [`GroupMerger`](crate::GroupMerger) writes its sums to the log of the server.
 //! A sum is of the entries of the group's log between two positions, and counts if the state has all entries before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,55 +13,11 @@ use std::sync::PoisonError;
 use callgrove_model::{FuncId, ProgramId};
 
 use super::log_progress::{GroupProgress, LogProgress};
+use super::logged_part::{LoggedPart, MergerStart, SumOrigin, group_log_name};
 use super::{ServerState, lock};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
-use crate::functions::{FunctionRequest, FunctionTable};
 use crate::model_exchange::Hello;
-use crate::protocol::PartNumber;
-
-/// One part of a contribution, as a log has it. The parts of a contribution follow one another without others between.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoggedPart {
-    /// The instance that wrote it; for a sum, what [`group_log_name`] returns.
-    pub instance: String,
-    /// Which contribution of the instance, and which part of it.
-    pub number: PartNumber,
-    /// The functions of the contribution under the instance's indices. A server that has given an index to another
-    /// function since uses its own.
-    pub functions: Vec<(FuncId, ProgramId, String)>,
-    /// The data.
-    pub contribution: Contribution,
-    /// What it is the sum of, if it is the sum of a group's contributions.
-    pub sum: Option<SumOrigin>,
-}
-
-/// What a sum of contributions is of: the entries of the log of a group up to that of its number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SumOrigin {
-    /// The group.
-    pub group: u32,
-    /// Identifies the log of the group.
-    pub log: String,
-    /// The entry of the log after which the sum begins.
-    pub after: u64,
-    /// The last contribution of each instance in the sum; the largest number if no later one counts.
-    pub members: Vec<(String, u64)>,
-}
-
-/// What a merger continues from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MergerStart {
-    /// The server has the entries of the group's log up to this one.
-    pub position: u64,
-    /// The last contribution of each instance of the group in them; the largest number if no later one counts.
-    pub members: BTreeMap<String, u64>,
-}
-
-/// Returns the name under which a state counts the sums of a group.
-pub(super) fn group_log_name(group: u32, log: &str) -> String {
-    format!("group {group} of log {log}")
-}
 
 impl ServerState {
     /// Returns the position after which the entries of a log are to be read: 0 for all of them, if the state is not from
@@ -228,27 +184,6 @@ impl ServerState {
             .functions
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        renumbered(&mut table, others, contribution)
+        table.renumber(others, contribution)
     }
-}
-
-/// Returns the contribution with the indices of a table for functions that have others there.
-///
-/// # Errors
-/// [`PserverError::Limit`].
-pub(super) fn renumbered(
-    table: &mut FunctionTable,
-    others: Vec<(FuncId, ProgramId, String)>,
-    contribution: Contribution,
-) -> Result<Contribution, PserverError> {
-    let mut own = BTreeMap::new();
-    for (fid, program, name) in others {
-        let proposed = Some(fid);
-        let request = FunctionRequest { name, proposed };
-        own.insert(fid, table.resolve(program, &request)?);
-    }
-    if own.iter().all(|(fid, own)| fid == own) {
-        return Ok(contribution);
-    }
-    Ok(contribution.renumbered(|fid| own.get(&fid).copied().unwrap_or(fid)))
 }

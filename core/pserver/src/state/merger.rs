@@ -1,8 +1,8 @@
 //! Adds up the contributions of a group of instances, so that a server gets one sum instead of all of them.
 //!
 //! ```text
-//! instances of group 0 ─ log of group 0 ─ Merger ─┐
-//! instances of group 1 ─ log of group 1 ─ Merger ─┼─ log of the server ─ ServerState
+//! instances of group 0 ─ log of group 0 ─ GroupMerger ─┐
+//! instances of group 1 ─ log of group 1 ─ GroupMerger ─┼─ log of the server ─ ServerState
 //! instances without a group ──────────────────────┘
 //! ```
 //!
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, ProgramId};
 
-use super::log::{LoggedPart, MergerStart, SumOrigin, group_log_name, renumbered};
+use super::logged_part::{LoggedPart, MergerStart, SumOrigin, group_log_name};
 use super::partial::PartialState;
 use crate::contribution::{Contribution, ModelKind};
 use crate::error::PserverError;
@@ -22,7 +22,7 @@ use crate::protocol::PartNumber;
 
 /// Adds up what the log of a group has.
 #[derive(Debug, Default)]
-pub struct Merger {
+pub struct GroupMerger {
     group: u32,
     /// Identifies the log of the group.
     log: String,
@@ -48,7 +48,7 @@ pub struct GroupSum {
     pub contribution: Contribution,
 }
 
-impl Merger {
+impl GroupMerger {
     /// Begins with the entry of a group's log after that of `start`.
     pub fn new(group: u32, log: &str, start: MergerStart) -> Self {
         let mut held = PartialState::default();
@@ -137,7 +137,7 @@ impl Merger {
         self.model_kind.check(part.contribution.models.values())?;
         let functions = std::mem::take(&mut part.functions);
         let others = self.functions.unlike(functions);
-        part.contribution = renumbered(&mut self.functions, others, part.contribution)?;
+        part.contribution = self.functions.renumber(others, part.contribution)?;
         let mut fids = part.contribution.fids();
         if let Some(fid) = fids.find(|&fid| self.functions.get(fid).is_none()) {
             return Err(PserverError::UnknownFunction { fid });

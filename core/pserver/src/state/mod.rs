@@ -17,6 +17,7 @@ mod global_documents;
 mod incident_documents;
 mod log;
 mod log_progress;
+mod logged_part;
 mod merger;
 mod packets;
 mod partial;
@@ -36,9 +37,9 @@ use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fn
 
 pub use exchange_counters::{EXCHANGE_BOUNDS, ExchangeTimes};
 pub use global_documents::GlobalDocuments;
-pub use log::{LoggedPart, MergerStart, SumOrigin};
 pub use log_progress::GroupProgress;
-pub use merger::{GroupSum, Merger};
+pub use logged_part::{LoggedPart, MergerStart, SumOrigin};
+pub use merger::{GroupMerger, GroupSum};
 pub use published_models::ChangedModels;
 pub use saved_state::{ReportsText, SavedGlobalState};
 pub use tally::{ProgramTally, RunTally};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_incidents::StallSummary;
 
-use super::log::{LoggedPart, SumOrigin};
+use super::logged_part::{LoggedPart, SumOrigin};
 use crate::contribution::Contribution;
 use crate::error::PserverError;
 use crate::protocol::{LEASE_MS, PartNumber};
@@ -236,7 +236,7 @@ impl PartialState {
         std::mem::take(&mut registration.ranks)
     }
 
-    /// Returns the last sequence number of an instance, or of a group; 0 if there is none.
+    /// Returns the last sequence number of an instance, or of a group, or 0.
     pub(super) fn last_sequence(&self, instance: &str) -> u64 {
         let registration = self.registrations.get(instance);
         registration.map_or(0, |it| it.last_sequence)

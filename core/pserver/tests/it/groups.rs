@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use callgrove_model::FuncId;
 use callgrove_pserver::{
-    Contribution, GroupSum, LoggedPart, Merger, PartNumber, PserverError, Retention, ServerState,
-    StateOptions,
+    Contribution, GroupMerger, GroupSum, LoggedPart, PartNumber, PserverError, Retention,
+    ServerState, StateOptions,
 };
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn event() -> impl Strategy<Value = Event> {
 struct Job {
     group_log: Vec<LoggedPart>,
     log: Vec<LoggedPart>,
-    mergers: [Option<Merger>; 2],
+    mergers: [Option<GroupMerger>; 2],
     state: Arc<ServerState>,
     num_read: usize,
     saved: Saved,
@@ -151,7 +151,7 @@ impl Job {
             self.read(usize::MAX);
             let start = self.state.merger_start(GROUP, LOG);
             assert!(start.position >= self.num_forgotten, "it is needed");
-            self.mergers[merger] = Some(Merger::new(GROUP, LOG, start));
+            self.mergers[merger] = Some(GroupMerger::new(GROUP, LOG, start));
         }
         let running = self.mergers[merger].as_mut().expect("it was started");
         let mut position = running.position();
@@ -226,7 +226,7 @@ fn part(instance: usize, sequence: u64, index: u32, num_left: u32) -> LoggedPart
 }
 
 /// Takes the sum of a merger as entries of the server's log, in parts.
-fn sum_of(merger: &mut Merger) -> Vec<LoggedPart> {
+fn sum_of(merger: &mut GroupMerger) -> Vec<LoggedPart> {
     let Some(sum) = merger.take() else {
         return Vec::new();
     };
@@ -269,7 +269,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn each_contribution_counts_once_whoever_is_killed(
+    fn each_contribution_counts_once_in_spite_of_kills(
         events in prop::collection::vec(event(), 0..60),
     ) {
         let mut job = Job::new();
@@ -321,7 +321,7 @@ fn an_instance_whose_ranks_others_took_adds_nothing_after_its_fence() {
     job.happen(Event::Save);
     job.happen(Event::Restart);
     let start = job.state.merger_start(GROUP, LOG);
-    let mut next = Merger::new(GROUP, LOG, start);
+    let mut next = GroupMerger::new(GROUP, LOG, start);
     next.add(late, fenced_at + 2).expect("it is left out");
     next.add(part(1, 2, 0, 0), fenced_at + 3).expect("it fits");
     job.log.extend(sum_of(&mut next));

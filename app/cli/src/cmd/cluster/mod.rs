@@ -109,9 +109,11 @@ fn down(job: &Path) -> Result<Exit> {
     let mut exit = Exit::Success;
     // The parameter server stores its statistics last, and reads the bus before. Mergers end with it.
     let all = [server].into_iter().chain(mergers(job)?);
-    for server in all.chain([bus, database]) {
-        let was_running = server.process.is_running()?;
-        if was_running {
+    let all: Vec<JobServer> = all.chain([bus, database]).collect();
+    let running = all.iter().map(|it| it.process.is_running());
+    let running = running.collect::<io::Result<Vec<bool>>>()?;
+    for (server, was_running) in all.iter().zip(running) {
+        if server.process.is_running()? {
             server.end(&stop)?;
         }
         exit = exit.and(server.report_end(was_running)?);

@@ -10,11 +10,12 @@ use callgrove_report::{CandidateChoice, IncidentChoice, ReportOrigin, ReportRequ
 use super::super::comparison::nodes::nodes_of_run;
 use super::session_wait::{JournalUse, open_session};
 use crate::exit::Exit;
+use crate::guard::registry;
 use crate::output::{Clock, with_progress};
-use crate::report_origin::{input_files, origin};
+use crate::report_origin::origin;
 use crate::stop::StopSignal;
 use callgrove_args::{ConnectArgs, ReportArgs};
-use callgrove_headless::{Readers, replace_file};
+use callgrove_headless::{Readers, input_files, replace_file};
 use callgrove_session::Snapshot;
 
 /// Number of incidents if none are chosen.
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit> {
         &StopSignal::listen()?,
     )?;
     let inputs = with_progress("Hashing the inputs", |progress| {
-        input_files(&source, !args.no_hashes, progress)
+        input_files(&registry(), &source, !args.no_hashes, progress)
     })?;
     let nodes = nodes(&args.nodes, opened.session.snapshot())?;
     let request = ReportRequest {

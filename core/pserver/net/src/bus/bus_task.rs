@@ -19,7 +19,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What works in the background, for as long as it takes.
-pub(super) trait Work: Send + 'static {
+pub(super) trait BusWork: Send + 'static {
     /// Works until asked to stop and at the end of the log. After an error it is called again, unless asked to stop.
     fn follow(
         &mut self,
@@ -29,9 +29,9 @@ pub(super) trait Work: Send + 'static {
 
 /// Why work does not go on at present.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Problem(Arc<Mutex<Option<String>>>);
+pub(super) struct BusProblem(Arc<Mutex<Option<String>>>);
 
-impl Problem {
+impl BusProblem {
     pub(super) fn set(&self, problem: Option<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
@@ -42,11 +42,11 @@ impl Problem {
     }
 }
 
-/// Work in the background on a thread of its own.
+/// BusWork in the background on a thread of its own.
 pub(super) struct BusTask {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    problem: Problem,
+    problem: BusProblem,
     /// Last, since the task needs it to end.
     runtime: Runtime,
 }
@@ -56,10 +56,10 @@ impl BusTask {
     ///
     /// # Errors
     /// [`PserverError::NotConnected`] if the bus cannot be reached or lacks what is needed; [`PserverError::BadOption`].
-    pub(super) fn start<W: Work>(
+    pub(super) fn start<W: BusWork>(
         options: &ExchangeOptions,
         name: &str,
-        work: impl FnOnce(Bus, Problem) -> W,
+        work: impl FnOnce(Bus, BusProblem) -> W,
     ) -> Result<Self, PserverError> {
         let runtime = runtime_of(options, name)?;
         let give_up = Instant::now() + options.startup_wait;
@@ -77,7 +77,7 @@ impl BusTask {
                 }
             }
         };
-        let problem = Problem::default();
+        let problem = BusProblem::default();
         let (stop, stopped) = watch::channel(false);
         let work = work(bus, problem.clone());
         Ok(Self {
@@ -127,7 +127,7 @@ impl fmt::Debug for BusTask {
     }
 }
 
-async fn run(mut work: impl Work, problem: Problem, mut stopped: watch::Receiver<bool>) {
+async fn run(mut work: impl BusWork, problem: BusProblem, mut stopped: watch::Receiver<bool>) {
     loop {
         match work.follow(&mut stopped).await {
             Ok(()) => return,

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use callgrove_pserver::{Merger, MergerStart, PserverError};
+use callgrove_pserver::{GroupMerger, MergerStart, PserverError};
 use futures_util::StreamExt as _;
 use prost::Message as _;
 use prost::bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::bus_task::{BusTask, Problem, Work};
+use super::bus_task::{BusProblem, BusTask, BusWork};
 use super::connection::{Bus, in_full};
 use super::instance::{Failure, ask};
 use super::log_reader::LogReader;
@@ -18,6 +18,8 @@ use crate::{MAX_MESSAGE_BYTES, proto, wire};
 
 /// Time between two sums.
 const SUM_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a merger waits for the server before it says so.
+const START_WAIT: Duration = Duration::from_secs(3);
 /// Timeout of requests to the server.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -68,10 +70,10 @@ struct GroupReader {
     group: u32,
     name: String,
     num_refused: u64,
-    problem: Problem,
+    problem: BusProblem,
 }
 
-impl Work for GroupReader {
+impl BusWork for GroupReader {
     async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), String> {
         let connection = self.bus.num_connects();
         let over = self.bus.client.subscribe(self.bus.over()).await;
@@ -79,7 +81,8 @@ impl Work for GroupReader {
         let log = self.bus.log_of_group(self.group).await?;
         let extent = log.extent().await?;
         let start = self.start_of(&extent.id).await?;
-        let mut merger = Merger::new(self.group, &extent.id, start);
+        let mut merger = GroupMerger::new(self.group, &extent.id, start);
+        self.note_success();
         // What the log has forgotten is saved, or it is lost.
         merger.advance(extent.before);
         let mut entries = LogReader::open(&log, merger.position()).await?;
@@ -114,6 +117,7 @@ impl Work for GroupReader {
                 is_over = true;
                 if merger.position() >= log.extent().await?.last {
                     self.send(&mut merger).await?;
+                    self.note_success();
                     // Without an answer, the next merger waits until the lease is over.
                     let _ = self.ask(&extent.id, proto::MergerState::Ending).await;
                     return Ok(());
@@ -124,21 +128,25 @@ impl Work for GroupReader {
 }
 
 impl GroupReader {
-    /// Asks the server what it has of the group.
+    /// Asks the server what it has of the group. For a server that starts at the same time it waits a little.
     async fn start_of(&self, log: &str) -> Result<MergerStart, String> {
-        match self.ask(log, proto::MergerState::Starting).await {
-            Ok(reply) => Ok(wire::merger_start_from_wire(reply)),
-            Err(Failure::NoAnswer(cause) | Failure::Refused(_, cause)) => Err(cause),
+        let give_up = Instant::now() + START_WAIT;
+        loop {
+            match self.ask(log, proto::MergerState::Starting).await {
+                Ok(reply) => return Ok(wire::merger_start_from_wire(reply)),
+                Err(Failure::NoAnswer(_)) if Instant::now() < give_up => {
+                    tokio::time::sleep(SUM_INTERVAL).await;
+                }
+                Err(Failure::NoAnswer(cause) | Failure::Refused(_, cause)) => return Err(cause),
+            }
         }
     }
 
     /// Checks that the server has all sums: it leaves out those of a merger that is not the only one.
-    async fn check(&self, log: &str, merger: &Merger) -> Result<(), String> {
+    async fn check(&self, log: &str, merger: &GroupMerger) -> Result<(), String> {
         match self.ask(log, proto::MergerState::Merging).await {
             Ok(reply) if reply.position == merger.taken() => {
-                if self.num_refused == 0 {
-                    self.problem.set(None);
-                }
+                self.note_success();
                 Ok(())
             }
             Ok(reply) => Err(format!(
@@ -153,6 +161,12 @@ impl GroupReader {
                 self.problem.set(Some(format!("the message bus: {cause}")));
                 Ok(())
             }
+        }
+    }
+
+    fn note_success(&self) {
+        if self.num_refused == 0 {
+            self.problem.set(None);
         }
     }
 
@@ -174,7 +188,7 @@ impl GroupReader {
         reply.map_err(|error| Failure::NoAnswer(error.to_string()))
     }
 
-    fn take_entry(&mut self, merger: &mut Merger, position: u64, payload: Bytes) {
+    fn take_entry(&mut self, merger: &mut GroupMerger, position: u64, payload: Bytes) {
         let added = match wire::entry_from_wire(payload) {
             Ok(wire::LogEntry::Part(part)) => merger.add(*part, position),
             Ok(wire::LogEntry::Fence(instance)) => {
@@ -200,7 +214,7 @@ impl GroupReader {
     }
 
     /// Writes the sum since the previous one.
-    async fn send(&self, merger: &mut Merger) -> Result<(), String> {
+    async fn send(&self, merger: &mut GroupMerger) -> Result<(), String> {
         let Some(sum) = merger.take() else {
             return Ok(());
         };

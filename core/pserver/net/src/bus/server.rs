@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::{HeaderMap, Message as Request, Subscriber};
 use callgrove_model::fnv1a;
-use callgrove_pserver::{MergerStart, MonotonicClock, PserverError, ServerState};
+use callgrove_pserver::{Hello, MergerStart, MonotonicClock, PserverError, ServerState};
 use futures_util::{FutureExt as _, StreamExt as _};
 use prost::Message as _;
 use prost::bytes::Bytes;
@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tonic::Code;
 
 use super::answers::{answer, decoded, goodbye_of, method_of, registration_of};
-use super::bus_task::{BusTask, Problem, Work};
+use super::bus_task::{BusProblem, BusTask, BusWork};
 use super::connection::{Bus, REFUSAL, in_full};
 use super::groups::{GroupEnd, Groups};
 use super::log_reader::LogReader;
@@ -76,6 +76,8 @@ struct WaitingRequest {
     /// All entries of the logs of groups up to these.
     groups: Vec<GroupEnd>,
     gives_up: Instant,
+    /// The group that lacks a merger for the instance.
+    missing_merger: Option<u32>,
 }
 
 /// What the log and those of groups have when the server is asked to end.
@@ -103,10 +105,10 @@ struct Reader {
     /// Hashes of the registrations that the log has.
     registered: BTreeSet<u64>,
     num_refused: u64,
-    problem: Problem,
+    problem: BusProblem,
 }
 
-impl Work for Reader {
+impl BusWork for Reader {
     async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), String> {
         let connection = self.bus.num_connects();
         let mut entries = self.open_log().await?;
@@ -245,33 +247,44 @@ impl Reader {
     /// instances whose ranks they take. A request about an instance of a group waits for the sums of the group, too.
     async fn place_requests(&mut self) -> Result<(), String> {
         let requests = std::mem::take(&mut self.unplaced);
-        let mut groups: Vec<Vec<GroupEnd>> = Vec::new();
-        for request in &requests {
-            groups.push(match (registration_of(request), goodbye_of(request)) {
-                (Some((hello, _)), _) => {
-                    let former = self.state.former_holders(&hello, self.clock.now_ms());
-                    let former = former.into_iter().flatten();
-                    self.log_registration(request, &hello.instance, former)
-                        .await?
+        let gives_up = Instant::now() + MERGER_TIMEOUT;
+        let mut placed = Vec::new();
+        for request in requests {
+            let mut missing_merger = None;
+            let groups = match (registration_of(&request), goodbye_of(&request)) {
+                (Some((hello, group)), _) => {
+                    missing_merger = group.filter(|&it| self.lacks_merger(&hello.instance, it));
+                    match missing_merger {
+                        Some(_) => Vec::new(),
+                        None => self.log_registration(&request, &hello).await?,
+                    }
                 }
                 (None, Some(instance)) => match self.state.group_of(&instance) {
                     Some(group) => vec![self.groups.end_of(&self.bus, group).await?],
                     None => Vec::new(),
                 },
                 (None, None) => Vec::new(),
+            };
+            placed.push(WaitingRequest {
+                request,
+                position: 0,
+                groups,
+                gives_up,
+                missing_merger,
             });
         }
         let position = self.bus.log.extent().await?.last;
-        let gives_up = Instant::now() + MERGER_TIMEOUT;
-        let placed = requests.into_iter().zip(groups);
+        let placed = placed.into_iter();
         self.waiting
-            .extend(placed.map(|(request, groups)| WaitingRequest {
-                request,
-                position,
-                groups,
-                gives_up,
-            }));
+            .extend(placed.map(|it| WaitingRequest { position, ..it }));
         Ok(())
+    }
+
+    /// Returns whether an instance is a new one of a group without a merger: its data would come with those of the next
+    /// merger.
+    fn lacks_merger(&self, instance: &str, group: u32) -> bool {
+        let is_new = self.state.group_of(instance).is_none();
+        is_new && !self.groups.has_merger(group, self.clock.now_ms())
     }
 
     /// Writes a registration into the log, and before it the ends of former holders of its ranks. Returns the ends of the
@@ -279,11 +292,11 @@ impl Reader {
     async fn log_registration(
         &mut self,
         request: &Request,
-        instance: &str,
-        former: impl Iterator<Item = String>,
+        hello: &Hello,
     ) -> Result<Vec<GroupEnd>, String> {
+        let former = self.state.former_holders(hello, self.clock.now_ms());
         let mut groups = Vec::new();
-        for former in former {
+        for former in former.into_iter().flatten() {
             if let Some(group) = self.state.group_of(&former) {
                 groups.push(self.groups.fence(&self.bus, group, &former).await?);
             }
@@ -296,7 +309,7 @@ impl Reader {
             let registration = decoded(request.payload.clone()).map_err(|it| it.1)?;
             let entry = wire::registration_to_wire(registration);
             let log = &self.bus.log;
-            self.bus.append(log, &[entry], instance).await?;
+            self.bus.append(log, &[entry], &hello.instance).await?;
         }
         Ok(groups)
     }
@@ -311,22 +324,20 @@ impl Reader {
             it.position <= position && (it.groups.is_empty() || it.gives_up < now)
         };
         let due: Vec<WaitingRequest> = self.waiting.extract_if(.., is_due).collect();
-        for WaitingRequest {
-            request, groups, ..
-        } in due
-        {
+        for waiting in due {
+            let request = &waiting.request;
             let Some(reply) = request.reply.clone() else {
                 continue;
             };
             let mut headers = HeaderMap::new();
-            let answer = match self.answer(&request, &groups) {
+            let answer = match self.answer(&waiting) {
                 Ok(answer) => answer,
                 Err((code, cause)) => {
                     headers.insert(REFUSAL, i32::from(code).to_string().as_str());
                     cause.into_bytes()
                 }
             };
-            if method_of(&request) == "progress" {
+            if method_of(request) == "progress" {
                 // Who asks judges by the models that the answer is about.
                 self.publish().await?;
             }
@@ -337,21 +348,20 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the answer to a request, which may have waited for sums of `missing` in vain.
-    fn answer(
-        &mut self,
-        request: &Request,
-        missing: &[GroupEnd],
-    ) -> Result<Vec<u8>, (Code, String)> {
-        if let Some(end) = missing.first() {
+    fn answer(&mut self, waiting: &WaitingRequest) -> Result<Vec<u8>, (Code, String)> {
+        if let Some(group) = waiting.missing_merger {
+            let cause =
+                format!("group {group} has no merger: start `callgrove merger --group {group}`");
+            return Err((Code::Unavailable, cause));
+        }
+        // What it has waited for in vain.
+        if let Some(end) = waiting.groups.first() {
             let read = end.missing_after(&self.state).unwrap_or(end.position);
             return Err((Code::Unavailable, end.remedy(read)));
         }
+        let request = &waiting.request;
         let now_ms = self.clock.now_ms();
         if method_of(request) != "merge" {
-            if let Some((hello, Some(group))) = registration_of(request) {
-                self.check_merger(&hello.instance, group, now_ms)?;
-            }
             return answer(&self.state, request, now_ms);
         }
         let request: proto::MergeRequest = decoded(request.payload.clone())?;
@@ -365,18 +375,6 @@ impl Reader {
             },
         };
         Ok(wire::merger_start_to_wire(&start).encode_to_vec())
-    }
-
-    /// Refuses a new instance of a group without a merger: its data would come with those of the next one.
-    fn check_merger(&self, instance: &str, group: u32, now_ms: u64) -> Result<(), (Code, String)> {
-        let is_new = self.state.group_of(instance).is_none();
-        if !is_new || self.groups.has_merger(group, now_ms) {
-            return Ok(());
-        }
-        Err((
-            Code::Unavailable,
-            format!("group {group} has no merger: start `callgrove merger --group {group}`"),
-        ))
     }
 
     /// Publishes what changed, and lets the logs forget what is saved.

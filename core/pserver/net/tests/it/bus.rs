@@ -354,10 +354,17 @@ fn a_server_ends_after_the_sums_of_a_late_merger() {
     let options = ExchangeOptions {
         group: Some(9),
         deadline: Duration::from_secs(10),
+        startup_wait: Duration::from_secs(1),
         ..bus.options()
     };
     let mut session = connect_to_bus(options).expect("threads can be started");
+    let lacking = session
+        .register(&hello(0))
+        .expect_err("its data would wait");
+    assert!(lacking.to_string().contains("--group 9"), "{lacking}");
+    let early = bus.merger(9, "early");
     session.register(&hello(0)).expect("the rank is free");
+    assert_eq!(early.finish(), None);
     let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
     let synced = session.sync_and_report(vec![(fid, model(&[4]))], &[report(0, 6, fid, &[4])]);
     assert_eq!(synced.expect("the bus is there").link, Link::Up);
