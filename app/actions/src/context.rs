@@ -2,7 +2,7 @@
 
 use callgrove_model::{Trace, TreeIdx};
 use callgrove_session::{CauseEvidence, Command, InspectCommand, Selection, Snapshot, UserCommand};
-use callgrove_watch::{Scope, WatchCommand};
+use callgrove_watch::{RankRange, Scope, WatchCommand};
 use callgrove_widgets::text::short_name;
 use callgrove_widgets::theme::Theme;
 use egui::Color32;
@@ -90,11 +90,23 @@ impl ViewContext<'_> {
 
     /// Returns `rank 3`, with the program if the watched run has several.
     pub fn rank_name(&self, app: u32, rank: u32) -> String {
-        let ranks = &self.snapshot.watch.overview().ranks;
-        if ranks.iter().any(|known| known.app != app) {
-            format!("rank {rank} of program {app}")
+        self.of_program(format!("rank {rank}"), app)
+    }
+
+    /// Returns `ranks 3 to 5`, with the program if the watched run has several.
+    pub fn ranks_name(&self, ranks: RankRange) -> String {
+        if ranks.first_rank == ranks.last_rank {
+            return self.rank_name(ranks.app, ranks.first_rank);
+        }
+        let name = format!("ranks {} to {}", ranks.first_rank, ranks.last_rank);
+        self.of_program(name, ranks.app)
+    }
+
+    fn of_program(&self, name: String, app: u32) -> String {
+        if self.snapshot.watch.overview().has_several_programs() {
+            format!("{name} of program {app}")
         } else {
-            format!("rank {rank}")
+            name
         }
     }
 

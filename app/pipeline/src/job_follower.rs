@@ -10,7 +10,7 @@ use std::time::Duration;
 use callgrove_server::client::{Client, ClientError};
 use callgrove_session::Wake;
 use callgrove_watch::{
-    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
+    ConnectionId, QueryRequest, RankRange, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
 };
 
 use crate::error::PipelineError;
@@ -97,18 +97,25 @@ impl JobFollower {
                 self.client = None;
             }
             WatchRequest::Query(query) => {
-                let id = query.id;
-                let failed = move |cause| WatchUpdate::QueryFailed { id, cause };
-                let client = self.client.clone();
-                self.update_sender()
-                    .spawn("monitor query", failed, move |sender| {
-                        sender.answer(match client {
-                            Some(client) => answer(&client, &query),
-                            None => failed("no server is connected".to_owned()),
-                        });
-                    });
+                self.spawn_answer(query.id, move |client| answer(client, &query));
+            }
+            WatchRequest::Ranks { id, ranks } => {
+                self.spawn_answer(id, move |client| answer_ranks(client, id, ranks));
             }
         }
+    }
+
+    /// Answers a request on a thread of its own.
+    fn spawn_answer(&self, id: u64, answer: impl FnOnce(&Client) -> WatchUpdate + Send + 'static) {
+        let failed = move |cause| WatchUpdate::QueryFailed { id, cause };
+        let client = self.client.clone();
+        self.update_sender()
+            .spawn("monitor query", failed, move |sender| {
+                sender.answer(match client {
+                    Some(client) => answer(&client),
+                    None => failed("no server is connected".to_owned()),
+                });
+            });
     }
 
     fn update_sender(&self) -> UpdateSender {
@@ -203,6 +210,10 @@ fn follow_once(client: &Client, sender: &UpdateSender) -> Result<(), ClientError
         for packet in news.packets {
             is_over |= !sender.send(WatchUpdate::Packet(Box::new(packet)));
         }
+        if let Some(overview) = news.overview {
+            let digests = news.digests;
+            is_over |= !sender.send(WatchUpdate::Condensed { digests, overview });
+        }
         if news.ended {
             sender.send(WatchUpdate::Ended);
             is_over = true;
@@ -222,6 +233,19 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
             id,
             documents,
             total: Some(total),
+        },
+        Err(error) => WatchUpdate::QueryFailed {
+            id,
+            cause: error.to_string(),
+        },
+    }
+}
+
+fn answer_ranks(client: &Client, id: u64, ranks: RankRange) -> WatchUpdate {
+    match client.overview_of(ranks) {
+        Ok(answer) => WatchUpdate::Ranks {
+            id,
+            overview: Box::new(Arc::unwrap_or_clone(answer.overview)),
         },
         Err(error) => WatchUpdate::QueryFailed {
             id,

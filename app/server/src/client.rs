@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use callgrove_net::{Credential, PinnedServer, certificates};
 use callgrove_provdb::Collection;
-use callgrove_pserver::packet::Packet;
+use callgrove_pserver::overview::{Overview, RankRange};
+use callgrove_pserver::packet::{Packet, PacketDigest};
 use callgrove_watch::DocumentsRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,14 @@ pub struct PacketsAnswer {
     pub version: u64,
     /// True if the run has ended and these are its last packets.
     pub ended: bool,
-    /// The packets in order; empty if none arrived in time.
+    /// The packets in order; empty if none arrived in time, and if the job has many ranks.
+    #[serde(default)]
     pub packets: Vec<Packet>,
+    /// The digests of the packets of a job with many ranks, in order.
+    #[serde(default)]
+    pub digests: Vec<PacketDigest>,
+    /// The overview after the digests, if there are any.
+    pub overview: Option<Box<Overview>>,
 }
 
 /// A session that a server offers to pages and windows.
@@ -219,6 +226,19 @@ impl Client {
     /// If the server cannot be reached, refuses, or has no live data.
     pub fn overview(&self) -> Result<OverviewAnswer, ClientError> {
         self.get("/api/overview", &[], Duration::ZERO)
+    }
+
+    /// Returns some ranks with their histories and metrics, as an overview without functions and counters.
+    ///
+    /// # Errors
+    /// As [`overview`](Self::overview).
+    pub fn overview_of(&self, ranks: RankRange) -> Result<OverviewAnswer, ClientError> {
+        let parameters = [
+            ("program", ranks.app.to_string()),
+            ("first_rank", ranks.first_rank.to_string()),
+            ("last_rank", ranks.last_rank.to_string()),
+        ];
+        self.get("/api/overview", &parameters, Duration::ZERO)
     }
 
     /// Returns the packets after `version`. If none is available, waits for one up to `wait`, at most a minute.

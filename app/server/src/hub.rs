@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
-use callgrove_pserver::overview::Overview;
-use callgrove_pserver::packet::Packet;
+use callgrove_pserver::overview::{MAX_LISTED_RANKS, Overview, RankHosts};
+use callgrove_pserver::packet::{Packet, PacketDigest};
 use tokio::sync::watch;
 
 /// Number of packets kept for followers. At one packet a second a follower can be away for a quarter of an hour.
@@ -23,9 +23,19 @@ const MAX_PAGE_BYTES: usize = 8 << 20;
 ///
 /// The lock is held while pointers are copied, and while the publisher applies a packet. A reader that serializes an
 /// overview holds no lock: if a packet arrives meanwhile, the publisher goes on with a copy.
+///
+/// Once a job has more ranks than viewers can list, only digests of packets are kept, and the overview that goes with
+/// them has the ranks in blocks. It is serialized once for all readers of a version.
 pub struct Hub {
     state: Mutex<State>,
     progress: watch::Sender<PacketProgress>,
+    condensed: Mutex<Option<CondensedOverview>>,
+}
+
+/// The newest overview with blocks, as JSON.
+struct CondensedOverview {
+    progress: PacketProgress,
+    json: Bytes,
 }
 
 /// The progress of the run.
@@ -55,6 +65,8 @@ pub struct PacketPage {
     pub ended: bool,
     /// The packets as JSON, in order.
     pub packets: Vec<Bytes>,
+    /// True if these are digests, since the job has many ranks.
+    pub are_digests: bool,
 }
 
 /// The requested packets are no longer kept, or never existed; the follower must start again from the overview.
@@ -69,9 +81,12 @@ pub struct FellBehind {
 struct State {
     progress: PacketProgress,
     overview: Arc<Overview>,
-    /// The newest packets, the oldest first.
+    /// The newest packets, the oldest first; digests if the job has many ranks.
     packets: VecDeque<Bytes>,
     num_bytes: usize,
+    /// True if the job has more ranks than viewers can list.
+    has_many_ranks: bool,
+    hosts: Arc<RankHosts>,
 }
 
 impl Hub {
@@ -86,20 +101,42 @@ impl Hub {
             overview: Arc::default(),
             packets: VecDeque::new(),
             num_bytes: 0,
+            has_many_ranks: false,
+            hosts: Arc::default(),
         };
         Self {
             state: Mutex::new(state),
             progress: watch::Sender::new(progress),
+            condensed: Mutex::default(),
         }
     }
 
     /// Adds a packet, wakes the readers that wait for one, and returns the packet's number. A run that had ended
     /// continues.
     pub fn publish(&self, packet: &Packet) -> u64 {
-        let json = serde_json::to_vec(packet).expect("a packet has no maps, whose keys could fail");
+        let has_many_ranks = {
+            let state = self.lock();
+            let num_new = packet
+                .anomaly_stats
+                .as_ref()
+                .map_or(0, |it| it.anomaly.len());
+            state.overview.ranks.len().max(num_new) > MAX_LISTED_RANKS
+        };
+        let json = if has_many_ranks {
+            serde_json::to_vec(&PacketDigest::of(packet))
+        } else {
+            serde_json::to_vec(packet)
+        };
+        let json = json.expect("a packet has no maps, whose keys could fail");
         let progress = {
             let mut state = self.lock();
             Arc::make_mut(&mut state.overview).apply(packet);
+            if has_many_ranks && !state.has_many_ranks {
+                // Followers that are behind start again, from an overview with blocks.
+                state.has_many_ranks = true;
+                state.packets.clear();
+                state.num_bytes = 0;
+            }
             state.keep(json.into());
             state.progress = PacketProgress {
                 version: state.progress.version + 1,
@@ -119,6 +156,16 @@ impl Hub {
             state.progress
         };
         self.progress.send_replace(progress);
+    }
+
+    /// Sets the hosts of the ranks, which packets do not have.
+    pub fn set_hosts(&self, hosts: RankHosts) {
+        self.lock().hosts = Arc::new(hosts);
+    }
+
+    /// Returns the number of ranks whose host is known.
+    pub fn num_hosts(&self) -> usize {
+        self.lock().hosts.len()
     }
 
     /// Returns the current state.
@@ -157,7 +204,45 @@ impl Hub {
             version,
             ended: state.progress.ended && version == newest,
             packets,
+            are_digests: state.has_many_ranks,
         })
+    }
+
+    /// Returns the current overview as JSON, and its progress. It has blocks if the job has many ranks. Takes a moment
+    /// for these.
+    ///
+    /// # Errors
+    /// None are known.
+    pub fn overview_json(&self) -> serde_json::Result<(PacketProgress, Bytes)> {
+        let (OverviewSnapshot { progress, overview }, hosts) = {
+            let state = self.lock();
+            let hosts = state.has_many_ranks.then(|| Arc::clone(&state.hosts));
+            let snapshot = OverviewSnapshot {
+                progress: state.progress,
+                overview: Arc::clone(&state.overview),
+            };
+            (snapshot, hosts)
+        };
+        let Some(hosts) = hosts else {
+            return Ok((progress, serde_json::to_vec(&overview)?.into()));
+        };
+        // Readers of the same version wait for the first.
+        let mut condensed = self
+            .condensed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = condensed
+            .as_ref()
+            .filter(|known| known.progress == progress)
+        {
+            return Ok((progress, known.json.clone()));
+        }
+        let json = Bytes::from(serde_json::to_vec(&overview.condensed(&hosts))?);
+        *condensed = Some(CondensedOverview {
+            progress,
+            json: json.clone(),
+        });
+        Ok((progress, json))
     }
 
     /// Waits until the state differs from `version`: a newer packet, the end of the run, or another run.

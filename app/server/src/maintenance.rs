@@ -153,6 +153,9 @@ impl Publisher {
     /// Publishes new data to all followers.
     fn publish(&self, now_ms: u64) {
         let packet = self.state.take_packet(now_ms);
+        if let Some(hosts) = self.state.hosts(self.hub.num_hosts()) {
+            self.hub.set_hosts(hosts);
+        }
         self.hub.publish(&packet);
         for poster in self.posters.iter() {
             poster.post(packet.clone());

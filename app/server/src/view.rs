@@ -20,7 +20,7 @@ use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_query::CallQuestion;
 use callgrove_session::{Command, Presence, SendError, SessionHandle, ViewerId, Wake};
-use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
+use callgrove_watch::{ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_wire::{
     MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, refusal_frame,
     watch_frame, welcome_frame,
@@ -352,8 +352,7 @@ impl Viewing {
                 let retry_in_ms = None;
                 Some((connection, WatchUpdate::Lost { cause, retry_in_ms }))
             }
-            WatchRequest::Query(query) => {
-                let id = query.id;
+            WatchRequest::Query(QueryRequest { id, .. }) | WatchRequest::Ranks { id, .. } => {
                 Some((
                     ConnectionId::default(),
                     WatchUpdate::QueryFailed { id, cause },

@@ -45,7 +45,7 @@ fn silent_run() -> WatchedRun {
                         };
                         (ConnectionId::default(), found)
                     }
-                    WatchRequest::Disconnect => continue,
+                    WatchRequest::Ranks { .. } | WatchRequest::Disconnect => continue,
                 };
                 transport.updates.send(update).unwrap();
                 wake();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::ExecLabel;
+use callgrove_pserver::overview::RankRange;
 
 use crate::form::QueryForm;
 use crate::incident::RecordedIncident;
@@ -27,6 +28,8 @@ pub enum WatchCommand {
     Show(Page),
     /// Select a rank, a function and steps.
     Scope(Scope),
+    /// Show the ranks of a block one by one, or all blocks again.
+    ShowRanks(Option<RankRange>),
     /// Query executions and show them.
     Query(Box<QueryForm>),
     /// Query the executions of a selection, most severe first.

@@ -1,10 +1,12 @@
 //! Anomalies by rank and step, in a limited number of columns.
 
-use callgrove_pserver::overview::Overview;
+use callgrove_pserver::overview::{Overview, RankBlocks, RankRange};
 
-/// Numbers of anomalies: rows are ranks, columns are ranges of steps.
+/// Numbers of anomalies: rows are ranks or blocks of ranks, columns are ranges of steps.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeatMap {
+    /// True if rows are blocks of ranks.
+    pub is_of_blocks: bool,
     /// Rows in order of program and rank.
     pub rows: Vec<HeatRow>,
     /// Columns in order of steps, without gaps.
@@ -13,14 +15,12 @@ pub struct HeatMap {
     pub max_cell: u64,
 }
 
-/// One rank.
+/// One rank, or a block of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HeatRow {
-    /// Program.
-    pub app: u32,
-    /// Rank.
-    pub rank: u32,
-    /// Anomalies per column; `None` if the rank has reported no step of it.
+    /// The ranks.
+    pub ranks: RankRange,
+    /// Anomalies per column; `None` if no rank has reported a step of it.
     pub cells: Vec<Option<u64>>,
     /// Anomalies in all columns.
     pub total: u64,
@@ -51,68 +51,78 @@ impl HeatMap {
         if from > to {
             return Self::default();
         }
-        let shift = column_shift(overview, from, to, max_columns.max(1) as u64);
+        let shift = overview.column_shift((from, to), max_columns.max(1) as u64);
         let (first_column, last_column) = (from >> shift, to >> shift);
-        let num_columns = (last_column - first_column + 1) as usize;
-        let mut columns: Vec<HeatColumn> = (first_column..=last_column)
-            .map(|column| HeatColumn {
-                first_step: column << shift,
-                last_step: (column << shift) + ((1_u64 << shift) - 1),
-                total: 0,
-            })
-            .collect();
-        let mut max_cell = 0;
-        let mut rows = Vec::with_capacity(overview.ranks.len());
+        let columns = (first_column..=last_column).map(|column| HeatColumn {
+            first_step: column << shift,
+            last_step: (column << shift) + ((1_u64 << shift) - 1),
+            total: 0,
+        });
+        let mut map = Self {
+            is_of_blocks: overview.blocks.is_some(),
+            columns: columns.collect(),
+            ..Self::default()
+        };
+        if let Some(blocks) = &overview.blocks {
+            map.add_blocks(blocks, (from, to), shift);
+            return map;
+        }
         for rank in &overview.ranks {
-            let mut cells = vec![None; num_columns];
-            if let Some((first, last)) = rank.history.reported() {
-                let reported = columns
-                    .iter()
-                    .map(|column| column.first_step <= last && column.last_step >= first);
-                for (cell, is_reported) in cells.iter_mut().zip(reported) {
-                    *cell = is_reported.then_some(0_u64);
-                }
-            }
-            let mut total = 0;
-            for span in rank.history.spans() {
-                if span.last_step() < from || span.first_step > to {
-                    continue;
-                }
-                let at = ((span.first_step >> shift).max(first_column) - first_column) as usize;
-                let cell = cells[at].get_or_insert(0);
-                *cell = cell.saturating_add(span.num_anomalies);
-                max_cell = max_cell.max(*cell);
-                columns[at].total = columns[at].total.saturating_add(span.num_anomalies);
-                total += span.num_anomalies;
-            }
-            rows.push(HeatRow {
+            let ranks = RankRange {
                 app: rank.app,
-                rank: rank.rank,
-                cells,
-                total,
+                first_rank: rank.rank,
+                last_rank: rank.rank,
+            };
+            let spans = rank.history.spans().map(|span| {
+                let steps = (span.first_step, span.last_step());
+                (steps, span.num_anomalies)
             });
+            let spans = spans.filter(|((first, last), _)| *last >= from && *first <= to);
+            map.add_row(ranks, rank.history.reported(), spans, shift);
         }
-        Self {
-            rows,
-            columns,
-            max_cell,
-        }
+        map
     }
-}
 
-/// Returns log2 of the columns' width.
-fn column_shift(overview: &Overview, from: u64, to: u64, max_columns: u64) -> u32 {
-    let widest = overview
-        .ranks
-        .iter()
-        .flat_map(|rank| rank.history.spans())
-        .filter(|span| span.last_step() >= from && span.first_step <= to)
-        .map(|span| span.num_steps)
-        .max()
-        .unwrap_or(1);
-    let mut shift = widest.max(1).ilog2();
-    while shift < 63 && (to >> shift) - (from >> shift) >= max_columns {
-        shift += 1;
+    fn add_blocks(&mut self, blocks: &RankBlocks, (from, to): (u64, u64), shift: u32) {
+        for block in &blocks.blocks {
+            let cells = block.cells.iter().zip(0_u64..);
+            let spans = cells
+                .map(|(count, column)| (blocks.column(column), *count))
+                .filter(|((first, last), count)| *count > 0 && *last >= from && *first <= to);
+            self.add_row(block.ranks, block.reported, spans, shift);
+        }
     }
-    shift
+
+    /// Adds a row of spans, each a first and last step with a number of anomalies.
+    fn add_row(
+        &mut self,
+        ranks: RankRange,
+        reported: Option<(u64, u64)>,
+        spans: impl Iterator<Item = ((u64, u64), u64)>,
+        shift: u32,
+    ) {
+        let is_reported = |column: &HeatColumn| {
+            reported
+                .is_some_and(|(first, last)| column.first_step <= last && column.last_step >= first)
+        };
+        let columns = self.columns.iter();
+        let mut cells: Vec<Option<u64>> = columns
+            .map(|column| is_reported(column).then_some(0))
+            .collect();
+        let first_column = self.columns.first().map_or(0, |it| it.first_step >> shift);
+        let mut total = 0;
+        for ((first, _), count) in spans {
+            let at = ((first >> shift).max(first_column) - first_column) as usize;
+            let cell = cells[at].get_or_insert(0);
+            *cell = cell.saturating_add(count);
+            self.max_cell = self.max_cell.max(*cell);
+            self.columns[at].total = self.columns[at].total.saturating_add(count);
+            total += count;
+        }
+        self.rows.push(HeatRow {
+            ranks,
+            cells,
+            total,
+        });
+    }
 }

@@ -22,6 +22,8 @@ mod field;
 mod form;
 mod heat;
 mod incident;
+#[cfg(test)]
+mod many_ranks_tests;
 mod state;
 mod transport;
 mod update_history;
@@ -38,9 +40,10 @@ mod watcher;
 pub use callgrove_detect::RunStats;
 pub use callgrove_provdb::Collection;
 pub use callgrove_pserver::overview::{
-    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, merged_stats,
+    FuncOnRank, FuncOverview, Overview, RankBlock, RankBlocks, RankOverview, RankRange, StepSpan,
+    merged_stats,
 };
-pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
+pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet, PacketDigest};
 pub use callgrove_pserver::record::TrendRecord;
 pub use command::WatchCommand;
 pub use document::{ExecutionDocument, RecordWindow};

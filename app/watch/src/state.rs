@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_pserver::overview::Overview;
+use callgrove_pserver::overview::{Overview, RankRange};
 use callgrove_pserver::record::TrendRecord;
 
 use crate::incident::RecordedIncident;
@@ -24,6 +24,10 @@ pub struct Watch {
     pub(crate) query: QueryState,
     /// The incident of the open document.
     pub(crate) incident: Option<Arc<RecordedIncident>>,
+    /// The ranks that were requested last, one by one.
+    pub(crate) ranks: Option<Arc<(RankRange, Overview)>>,
+    /// Number of answers with ranks so far.
+    pub(crate) num_rank_answers: u64,
 }
 
 /// The state of the connection to the watched server.
@@ -102,6 +106,22 @@ impl Watch {
         &self.shown().overview
     }
 
+    /// Returns the overview with the ranks that are shown: those of the open block of a job with many ranks, otherwise
+    /// [`Watch::overview`]. `None` while those of the block have not arrived.
+    pub fn shown_ranks(&self) -> Option<&Overview> {
+        let Some(open) = self.open_block() else {
+            return Some(self.overview());
+        };
+        let (range, overview) = self.ranks.as_deref()?;
+        (*range == open).then_some(overview)
+    }
+
+    /// Returns the block whose ranks are shown one by one.
+    pub fn open_block(&self) -> Option<RankRange> {
+        let has_blocks = self.overview().blocks.is_some();
+        self.visit().ranks.filter(|_| has_blocks)
+    }
+
     /// Returns the history of the updates.
     pub fn updates(&self) -> &UpdateHistory {
         &self.shown().updates
@@ -126,9 +146,10 @@ impl Watch {
         self.incident.iter().find(is_of)
     }
 
-    /// Returns a number that changes whenever the result of [`Watch::overview`] or [`Watch::updates`] changes.
+    /// Returns a number that changes whenever the result of [`Watch::overview`], [`Watch::updates`] or the ranks of
+    /// [`Watch::shown_ranks`] change.
     pub fn revision(&self) -> u64 {
-        self.shown().revision
+        self.shown().revision + self.num_rank_answers
     }
 
     /// Returns whether the display is paused.

@@ -3,8 +3,8 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::Overview;
-use callgrove_pserver::packet::Packet;
+use callgrove_pserver::overview::{Overview, RankRange};
+use callgrove_pserver::packet::{Packet, PacketDigest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,6 +34,13 @@ pub enum WatchRequest {
     Disconnect,
     /// Query documents; answered by [`WatchUpdate::Found`] or [`WatchUpdate::QueryFailed`].
     Query(QueryRequest),
+    /// Get some ranks of a job one by one; answered by [`WatchUpdate::Ranks`] or [`WatchUpdate::QueryFailed`].
+    Ranks {
+        /// Number that the answer repeats; queries have other numbers.
+        id: u64,
+        /// The ranks.
+        ranks: RankRange,
+    },
 }
 
 /// A numbered query for documents.
@@ -69,6 +76,14 @@ pub enum WatchUpdate {
     Connected(Box<Overview>),
     /// New data.
     Packet(Box<Packet>),
+    /// New data of a job with many ranks: what is new in each packet, and the state after them, which replaces what was
+    /// known before.
+    Condensed {
+        /// What is new in each packet.
+        digests: Vec<PacketDigest>,
+        /// The state after the packets, with the ranks in blocks.
+        overview: Box<Overview>,
+    },
     /// The connection is lost, or could not be made.
     Lost {
         /// Cause and remedy, as text.
@@ -87,7 +102,14 @@ pub enum WatchUpdate {
         /// Number of all matching documents, if the server reported it.
         total: Option<u64>,
     },
-    /// The failure of a query.
+    /// The requested ranks.
+    Ranks {
+        /// Number of the request.
+        id: u64,
+        /// These ranks with their histories and metrics, without functions and counters.
+        overview: Box<Overview>,
+    },
+    /// The failure of a query, or of a request for ranks.
     QueryFailed {
         /// Number of the query.
         id: u64,

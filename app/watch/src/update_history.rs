@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use callgrove_pserver::packet::{MetricsData, Packet};
+use callgrove_pserver::packet::{MetricsData, PacketDigest};
 
 /// Largest number of stored updates: over an hour at one per second.
 const MAX_ENTRIES: usize = 4_096;
+/// Largest number of stored pairs of a rank and a function, next to those of the last update.
+const MAX_RECENT: usize = 1 << 16;
 
 /// The latest updates.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,7 +29,7 @@ pub struct UpdateEntry {
     pub num_ranks: u64,
     /// Anomalies by (program, function), in that order; only functions with anomalies.
     pub by_func: Vec<((u32, u32), u64)>,
-    /// Anomalies by (program, rank), in that order; only ranks with anomalies.
+    /// Anomalies by (program, rank), in that order; only ranks with anomalies, and of many ranks those with most.
     pub by_rank: Vec<((u32, u32), u64)>,
 }
 
@@ -42,33 +44,36 @@ pub struct RecentMetrics {
 
 impl UpdateHistory {
     /// Adds the content of a packet.
-    pub fn push(&mut self, packet: &Packet) {
-        let mut by_func: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for entry in &packet.anomaly_metrics {
-            let count = entry.new_data.count.accumulate.max(0.0).round() as u64;
-            *by_func.entry((entry.app, entry.fid)).or_default() += count;
+    pub fn push(&mut self, packet: PacketDigest) {
+        let created_at_ms = packet.created_at;
+        for (key, metrics) in packet.metrics {
             let recent = RecentMetrics {
-                created_at_ms: packet.created_at,
-                metrics: entry.new_data.clone(),
+                created_at_ms,
+                metrics,
             };
-            self.recent
-                .insert((entry.app, entry.rank, entry.fid), recent);
+            self.recent.insert(key, recent);
         }
-        let mut by_rank: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        let ranks = packet.anomaly_stats.iter().flat_map(|stats| &stats.anomaly);
-        for step in ranks.flat_map(|rank| &rank.data) {
-            *by_rank.entry((step.app, step.rank)).or_default() += step.n_anomalies;
+        if self.recent.len() > MAX_RECENT {
+            self.drop_oldest(created_at_ms);
         }
-        by_rank.retain(|_, count| *count > 0);
         if self.entries.len() == MAX_ENTRIES {
             self.entries.pop_front();
         }
         self.entries.push_back(UpdateEntry {
-            created_at_ms: packet.created_at,
-            num_anomalies: by_rank.values().sum(),
-            num_ranks: by_rank.len() as u64,
-            by_func: by_func.into_iter().collect(),
-            by_rank: by_rank.into_iter().collect(),
+            created_at_ms,
+            num_anomalies: packet.num_anomalies,
+            num_ranks: packet.num_ranks,
+            by_func: packet.by_func,
+            by_rank: packet.by_rank,
         });
+    }
+
+    /// Forgets the older half of the newest values, but none of the last update.
+    fn drop_oldest(&mut self, last_ms: u64) {
+        let mut times: Vec<u64> = self.recent.values().map(|it| it.created_at_ms).collect();
+        let middle = times.len() / 2;
+        let middle_ms = *times.select_nth_unstable(middle).1;
+        self.recent
+            .retain(|_, it| it.created_at_ms > middle_ms || it.created_at_ms >= last_ms);
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use callgrove_pserver::overview::RankRange;
+
 use crate::document::ExecutionDocument;
 use crate::form::QueryForm;
 use crate::incident::RecordedIncident;
@@ -50,6 +52,8 @@ pub struct Visit {
     pub page: Page,
     /// Selection.
     pub focus: Scope,
+    /// The block whose ranks are shown one by one, in a job with many ranks.
+    pub ranks: Option<RankRange>,
     /// Query form as filled in.
     pub form: QueryForm,
     /// Result of the query.

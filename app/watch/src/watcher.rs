@@ -1,30 +1,28 @@
 //! The state machine that processes updates and commands. It is the only writer of [`Watch`].
 
-use std::collections::{BTreeSet, VecDeque};
+mod records;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_incidents::IncidentRecord;
 use callgrove_provdb::Collection;
-use callgrove_pserver::packet::Packet;
+use callgrove_pserver::overview::{Overview, RankRange};
+use callgrove_pserver::packet::PacketDigest;
 
 use crate::command::WatchCommand;
-use crate::document::ExecutionDocument;
-use crate::form::{FormError, QueryForm};
+use crate::form::QueryForm;
 use crate::incident::RecordedIncident;
-use crate::scope::Scope;
 use crate::state::{Connection, QueryState, Watch, WatchData};
 use crate::transport::{
     ConnectionId, DocumentsRequest, QueryRequest, WatchHandle, WatchRequest, WatchUpdate,
 };
 use crate::trend::{read_trends, trend_request};
-use crate::visit::{Page, Results, Visit};
+use crate::visit::Visit;
 
 /// Largest number of updates processed at once, so that frames stay short.
 const MAX_UPDATES_PER_FRAME: usize = 64;
 /// Largest number of incidents that are listed.
 const MAX_INCIDENTS: u64 = 200;
-/// Largest number of executions of an incident that are looked up at once.
-const MAX_MEMBERS: usize = 200;
 
 /// Watches one run at a time through its transport.
 pub struct Watcher {
@@ -49,6 +47,8 @@ struct OwnQueries {
     incident: Option<u64>,
     /// The user's query for the executions of an incident, and the label of the one to show.
     to_open: Option<(u64, Option<String>)>,
+    /// Request for the ranks of the open block.
+    ranks: Option<(u64, RankRange)>,
 }
 
 impl Watcher {
@@ -109,6 +109,7 @@ impl Watcher {
                 visit.form = visit.form.focused(focus);
                 visit.focus = focus;
             }),
+            WatchCommand::ShowRanks(ranks) => self.go(|visit| visit.ranks = ranks),
             WatchCommand::Query(form) => self.ask(*form, None, None),
             WatchCommand::QueryScope(focus) => {
                 let form = QueryForm {
@@ -122,6 +123,9 @@ impl Watcher {
             WatchCommand::OpenIncident(incident) => self.open_incident(&incident),
             WatchCommand::Back => self.now().visits.back(),
             WatchCommand::Forward => self.now().visits.forward(),
+        }
+        if self.watch.shown_ranks().is_none() {
+            self.ask_ranks();
         }
     }
 
@@ -192,6 +196,7 @@ impl Watcher {
         match update {
             WatchUpdate::Connected(_)
             | WatchUpdate::Packet(_)
+            | WatchUpdate::Condensed { .. }
             | WatchUpdate::Lost { .. }
             | WatchUpdate::Ended
                 if is_old => {}
@@ -203,11 +208,17 @@ impl Watcher {
                 watch.connection = Connection::Live;
                 self.own_queries.incidents = None;
                 self.ask_incidents();
+                self.own_queries.ranks = None;
+                self.ask_ranks();
             }
             WatchUpdate::Packet(packet) => {
-                self.take_packet(&packet);
-                self.ask_incidents();
+                let digest = PacketDigest::complete(&packet);
+                self.take_news([digest], |overview| overview.apply(&packet));
             }
+            WatchUpdate::Condensed { digests, overview } => {
+                self.take_news(digests, |known| *known = *overview);
+            }
+            WatchUpdate::Ranks { id, overview } => self.take_ranks(id, *overview),
             WatchUpdate::Lost { cause, retry_in_ms } => {
                 self.now().connection = Connection::Lost { cause, retry_in_ms };
             }
@@ -229,6 +240,8 @@ impl Watcher {
                 // Without a database there are no incidents. The user did not query them, so no error is shown.
                 self.take_incidents(id, &[]);
                 self.take_trends(id, &[]);
+                // The next packet requests them again.
+                self.own_queries.ranks.take_if(|(asked, _)| *asked == id);
                 if self.watch.query == QueryState::Asked(id) {
                     self.now().query = QueryState::Failed(cause);
                 }
@@ -236,100 +249,56 @@ impl Watcher {
         }
     }
 
-    fn take_packet(&mut self, packet: &Packet) {
+    /// Takes what is new in some packets, and changes the overview.
+    fn take_news(
+        &mut self,
+        digests: impl IntoIterator<Item = PacketDigest>,
+        change: impl FnOnce(&mut Overview),
+    ) {
         let watch = self.now();
         let known = Arc::make_mut(&mut watch.newest);
-        known.overview.apply(packet);
-        known.updates.push(packet);
+        change(&mut known.overview);
+        let mut num_packets = 0;
+        for digest in digests {
+            known.updates.push(digest);
+            num_packets += 1;
+        }
         known.revision += 1;
-        watch.num_waiting += u64::from(watch.is_paused());
+        if watch.is_paused() {
+            watch.num_waiting += num_packets;
+        }
         watch.connection = Connection::Live;
+        self.ask_incidents();
+        if !self.watch.is_paused() {
+            self.ask_ranks();
+        }
     }
 
-    fn ask(
-        &mut self,
-        form: QueryForm,
-        focus: Option<Scope>,
-        incident: Option<Arc<RecordedIncident>>,
-    ) {
-        let documents = match form.request() {
-            Ok(documents) => documents,
-            Err(error) => {
-                self.fail(&error);
-                self.go(|visit| {
-                    visit.page = Page::Executions;
-                    visit.form = form;
-                });
-                return;
-            }
+    /// Requests the ranks of the open block, unless that is running already.
+    fn ask_ranks(&mut self) {
+        let Some(ranks) = self.watch.open_block() else {
+            return;
         };
+        if self
+            .own_queries
+            .ranks
+            .is_some_and(|(_, asked)| asked == ranks)
+        {
+            return;
+        }
         let id = self.next_query;
-        let request = QueryRequest { id, documents };
         self.next_query += 1;
-        let results = Arc::new(Results {
-            request: request.clone(),
-            incident,
-            documents: Vec::new(),
-            total: None,
-            is_complete: false,
-        });
-        self.go(|visit| {
-            visit.page = Page::Executions;
-            visit.form = form;
-            visit.focus = focus.unwrap_or(visit.focus);
-            visit.results = Some(results);
-        });
-        self.now().query = QueryState::Asked(id);
-        self.send(WatchRequest::Query(request));
+        self.own_queries.ranks = Some((id, ranks));
+        self.send(WatchRequest::Ranks { id, ranks });
     }
 
-    fn ask_more(&mut self) {
-        let Some(results) = self.watch.visit().results.clone() else {
-            return;
-        };
-        if results.is_complete || matches!(self.watch.query, QueryState::Asked(_)) {
-            return;
+    fn take_ranks(&mut self, id: u64, overview: Overview) {
+        let asked = self.own_queries.ranks.take_if(|(asked, _)| *asked == id);
+        if let Some((_, ranks)) = asked {
+            let watch = self.now();
+            watch.ranks = Some(Arc::new((ranks, overview)));
+            watch.num_rank_answers += 1;
         }
-        let mut request = results.request.clone();
-        request.documents.offset = results.documents.len() as u64;
-        self.now().query = QueryState::Asked(request.id);
-        self.send(WatchRequest::Query(request));
-    }
-
-    fn fail(&mut self, error: &FormError) {
-        self.now().query = QueryState::Failed(error.to_string());
-    }
-
-    fn take_documents(&mut self, id: u64, found: Vec<serde_json::Value>, total: Option<u64>) {
-        if self.watch.query == QueryState::Asked(id) {
-            self.now().query = QueryState::Idle;
-        }
-        let Some(known) = self.watch.visits.results_of(id) else {
-            return;
-        };
-        let num_found = found.len() as u64;
-        let mut documents = known.documents.clone();
-        let mut labels: BTreeSet<_> = documents.iter().map(|known| known.label()).collect();
-        for document in found.into_iter().map(ExecutionDocument::new) {
-            // New documents move others to later pages, so some occur twice.
-            if document.event_id.is_empty() || labels.insert(document.label()) {
-                documents.push(Arc::new(document));
-            }
-        }
-        let num_known = documents.len() as u64;
-        let results = Results {
-            request: known.request.clone(),
-            incident: known.incident.clone(),
-            is_complete: num_known == known.documents.len() as u64
-                || total
-                    .or(known.total)
-                    .map_or(num_found < known.request.documents.limit, |total| {
-                        num_known >= total
-                    }),
-            documents,
-            total: total.or(known.total),
-        };
-        self.now().visits.answer(id, &Arc::new(results));
     }
 
     /// Queries the incidents with most delay, unless the query is already running.
@@ -387,71 +356,6 @@ impl Watcher {
         }
         is_one
     }
-
-    /// Looks up the executions of an incident, to show that of the root.
-    fn open_incident(&mut self, incident: &Arc<RecordedIncident>) {
-        let IncidentRecord {
-            pid,
-            event_id,
-            members,
-            ..
-        } = &incident.record;
-        let members = members.iter().take(MAX_MEMBERS);
-        let labels: Vec<String> = event_id.iter().chain(members).map(quoted).collect();
-        let form = QueryForm {
-            apps: pid.to_string(),
-            filter: format!("event_id in ({})", labels.join(", ")),
-            ..QueryForm::default()
-        };
-        self.own_queries.to_open = Some((self.next_query, event_id.clone()));
-        self.now().incident = Some(Arc::clone(incident));
-        self.ask(form, None, Some(Arc::clone(incident)));
-    }
-
-    /// Opens the document that a query was made for.
-    fn open_found(&mut self, id: u64) {
-        let Some((_, event_id)) = self.own_queries.to_open.take_if(|(asked, _)| *asked == id)
-        else {
-            return;
-        };
-        let results = self.watch.visit().results.clone();
-        if let Some(results) = results.filter(|results| results.request.id == id) {
-            let is_root = |it: &Arc<ExecutionDocument>| Some(&it.event_id) == event_id.as_ref();
-            self.open(results.documents.iter().position(is_root).unwrap_or(0));
-        }
-    }
-
-    /// Queries the incident of the open document, to know the other ends of its messages.
-    fn ask_incident(&mut self, document: &ExecutionDocument) {
-        if self.watch.incident().is_some() || document.event_id.is_empty() {
-            return;
-        }
-        let filter = format!(
-            "pid = {} and members[*] = {}",
-            document.app.unwrap_or(0),
-            quoted(&document.event_id)
-        );
-        self.own_queries.incident = Some(self.query(incident_request(filter, 1)));
-    }
-
-    fn open(&mut self, index: usize) {
-        let results = self.watch.visit().results.as_ref();
-        let document = results.and_then(|results| results.documents.get(index));
-        let Some(document) = document.map(Arc::clone) else {
-            return;
-        };
-        // Going from one execution to the next is not a new position, otherwise going back would step through all of
-        // them.
-        if self.watch.visit().page == Page::Document {
-            self.now().visits.now_mut().document = Some(Arc::clone(&document));
-        } else {
-            self.go(|visit| {
-                visit.page = Page::Document;
-                visit.document = Some(Arc::clone(&document));
-            });
-        }
-        self.ask_incident(&document);
-    }
 }
 
 /// Returns the query for the incidents with most delay.
@@ -464,9 +368,4 @@ fn incident_request(filter: String, limit: u64) -> DocumentsRequest {
         limit,
         offset: 0,
     }
-}
-
-/// Returns a text as a literal of the query language.
-fn quoted(text: impl AsRef<str>) -> String {
-    format!("'{}'", text.as_ref().replace('\'', "''"))
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of the wire protocol. Both sides must have the same.
-pub const WIRE_VERSION: u32 = 8;
+pub const WIRE_VERSION: u32 = 9;
 
 /// A message from a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

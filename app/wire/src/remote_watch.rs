@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::TrySendError;
 
-use callgrove_watch::{ConnectionId, WatchHandle, WatchRequest, WatchTransport, WatchUpdate};
+use callgrove_watch::{
+    ConnectionId, QueryRequest, WatchHandle, WatchRequest, WatchTransport, WatchUpdate,
+};
 
 /// Largest number of queued updates for a page in the background. Beyond it packets are dropped and the overview is
 /// requested again.
@@ -50,22 +52,24 @@ impl RemoteWatch {
                 self.wanted = Some((*connection, request.clone()));
             }
             WatchRequest::Disconnect => self.wanted = None,
-            WatchRequest::Query(query) => {
-                self.unanswered.insert(query.id);
+            WatchRequest::Query(QueryRequest { id, .. }) | WatchRequest::Ranks { id, .. } => {
+                self.unanswered.insert(*id);
             }
         }
         Some(request)
     }
 
     pub(crate) fn take(&mut self, connection: ConnectionId, update: WatchUpdate) {
-        if let WatchUpdate::Found { id, .. } | WatchUpdate::QueryFailed { id, .. } = &update {
+        if let WatchUpdate::Found { id, .. }
+        | WatchUpdate::Ranks { id, .. }
+        | WatchUpdate::QueryFailed { id, .. } = &update
+        {
             self.unanswered.remove(id);
         }
         self.waiting.push_back((connection, update));
         self.hand_over();
         if self.waiting.len() > MAX_WAITING {
-            self.waiting
-                .retain(|(_, update)| !matches!(update, WatchUpdate::Packet(_)));
+            self.waiting.retain(|(_, update)| !is_packet(update));
             self.is_asked = false;
         }
     }
@@ -97,6 +101,13 @@ impl RemoteWatch {
             }
         }
     }
+}
+
+fn is_packet(update: &WatchUpdate) -> bool {
+    matches!(
+        update,
+        WatchUpdate::Packet(_) | WatchUpdate::Condensed { .. }
+    )
 }
 
 fn lost(why: &str) -> WatchUpdate {

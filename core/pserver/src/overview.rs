@@ -6,7 +6,10 @@
 //!
 //! Everything is in sorted vectors, so that it can be sent as JSON and searched by bisection.
 
+mod condensed;
 mod history;
+mod rank_blocks;
+mod rank_groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,9 +21,11 @@ use serde::{Deserialize, Serialize};
 pub use crate::packet::merged_stats;
 use crate::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
-    merged_metrics,
+    merged_metrics, rounded,
 };
+pub use condensed::NUM_TOP;
 pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
+pub use rank_blocks::{MAX_BLOCKS, MAX_LISTED_RANKS, RankBlock, RankBlocks, RankRange};
 
 /// Number of ranks that keep the last [`RECENT_STEPS`] steps and [`MAX_FOLDED`] spans each. Of more ranks, recent steps
 /// are fewer and older spans wider, for all ranks alike, so that a heat map of them has columns of equal width.
@@ -43,17 +48,23 @@ pub struct Overview {
     pub run: RunIdentity,
     /// Number of entries without a program and rank, which were left out.
     pub num_unreadable: u64,
-    /// By program and rank.
+    /// By program and rank. If there are `blocks`, only those with the most anomalies.
     pub ranks: Vec<RankOverview>,
     /// By program and function.
     pub funcs: Vec<FuncOverview>,
     /// By program, rank and function; only those with anomalies.
     pub metrics: Vec<FuncOnRank>,
+    /// Number of metrics that were left out, since they have fewer anomalies.
+    #[serde(skip_serializing_if = "is_zero_count")]
+    pub num_omitted_metrics: u64,
     /// By program and name.
     pub counters: Vec<CounterStats>,
     /// Log2 of the minimum width of the spans of older steps; 0 unless the job has many ranks.
     #[serde(skip_serializing_if = "history::is_zero")]
     fold_shift: u32,
+    /// All ranks in blocks; absent unless this is the overview of a job with many ranks for viewers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<RankBlocks>,
 }
 
 /// One rank of one program.
@@ -128,21 +139,6 @@ impl Overview {
         }
     }
 
-    /// Returns the overview without its ranks and with other metrics, for a viewer that cannot get all of them.
-    #[must_use]
-    pub fn with_metrics(&self, metrics: Vec<FuncOnRank>) -> Self {
-        Self {
-            last_packet_ms: self.last_packet_ms,
-            run: self.run.clone(),
-            num_unreadable: self.num_unreadable,
-            ranks: Vec::new(),
-            funcs: self.funcs.clone(),
-            metrics,
-            counters: self.counters.clone(),
-            fold_shift: self.fold_shift,
-        }
-    }
-
     /// Returns a rank, if it is known.
     pub fn rank(&self, app: u32, rank: u32) -> Option<&RankOverview> {
         let place = self
@@ -160,18 +156,12 @@ impl Overview {
     }
 
     /// Returns the number of anomalies of all ranks since the beginning of the run.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a sum of counts; otherwise the nearest count"
-    )]
     pub fn num_anomalies(&self) -> u64 {
-        let total: f64 = self
-            .ranks
-            .iter()
-            .map(|rank| rank.anomalies.accumulate)
-            .sum();
-        total.round() as u64
+        if let Some(blocks) = &self.blocks {
+            return blocks.blocks.iter().map(|block| block.num_anomalies).sum();
+        }
+        let totals = self.ranks.iter().map(|rank| rank.anomalies.accumulate);
+        rounded(totals.sum())
     }
 
     /// Returns the fraction of all anomalies that a function has, 0 to 1; 0 without anomalies.
@@ -190,7 +180,9 @@ impl Overview {
 
     /// Returns the first and last step that any rank has reported.
     pub fn steps(&self) -> Option<(u64, u64)> {
-        let reported = || self.ranks.iter().filter_map(|rank| rank.history.reported());
+        let in_blocks = || self.blocks.iter().flat_map(|blocks| &blocks.blocks);
+        let of_ranks = || self.ranks.iter().filter_map(|rank| rank.history.reported());
+        let reported = || of_ranks().chain(in_blocks().filter_map(|block| block.reported));
         let first = reported().map(|(first, _)| first).min()?;
         let last = reported().map(|(_, last)| last).max()?;
         Some((first, last))
@@ -349,6 +341,15 @@ impl Overview {
     }
 }
 
+/// Returns whether a count is the default and need not be stored.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero_count(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Returns program and rank of an entry: from its key `program:rank`, or else from its first step.
 fn program_and_rank(entry: &RankAnomalies) -> Option<(u32, u32)> {
     let by_key = || {
@@ -358,5 +359,7 @@ fn program_and_rank(entry: &RankAnomalies) -> Option<(u32, u32)> {
     by_key().or_else(|| entry.data.first().map(|step| (step.app, step.rank)))
 }
 
+#[cfg(test)]
+mod block_tests;
 #[cfg(test)]
 mod tests;

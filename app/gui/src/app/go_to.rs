@@ -126,13 +126,13 @@ fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
         hint: "rank".to_owned(),
         value: Target::Rank(program, rank),
     });
-    let known = &snapshot.watch.overview().ranks;
-    let records = (known.iter().filter(|known| known.rank == number)).map(|known| Choice {
+    let programs = snapshot.watch.overview().programs_of_rank(number);
+    let records = programs.into_iter().map(|app| Choice {
         text: format!("Records of rank {number}"),
         hint: "rank".to_owned(),
         value: Target::Command(
             WatchCommand::QueryScope(Scope {
-                rank: Some((known.app, number)),
+                rank: Some((app, number)),
                 ..Scope::default()
             })
             .into(),

@@ -1,5 +1,7 @@
 //! Tests of the watched run in the window, with a scripted transport.
 
+mod many_ranks_tests;
+
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_actions::ACTIONS;

@@ -1,8 +1,9 @@
 //! The packets that the parameter server streams to viewers, as the Chimbuko schemas define them
 //! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
 //!
-//! The schema is here; `merge.rs` merges two packets. The state of the server builds them (`state/packets.rs`).
+//! The schema is here; `merge.rs` merges two packets, and `digest.rs` condenses one. The state of the server builds them (`state/packets.rs`).
 
+mod digest;
 mod merge;
 mod merged_stats;
 
@@ -10,6 +11,8 @@ use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 
+pub use digest::PacketDigest;
+pub(crate) use digest::rounded;
 pub(crate) use merged_stats::merged_metrics;
 pub use merged_stats::merged_stats;
 

@@ -10,6 +10,8 @@ use callgrove_widgets::theme::RADIUS;
 use callgrove_widgets::{in_picture, view_header};
 use egui::{Align2, ComboBox, FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
+use super::blocks::listed_ui;
+
 /// Height of a row, in points.
 const ROW_HEIGHT: f32 = 22.0;
 /// Width of the value next to a bar, in points.
@@ -80,9 +82,13 @@ pub(crate) fn bars_ui(ctx: &mut ViewContext<'_>, state: &mut BarsState, ui: &mut
             search_ui(&mut state.ranks.search, &mut false, "Find a rank", ui);
         });
         choices_ui(&mut state.ranks, &Measure::OF_RANKS, "ranks", ui);
-        let ranked = ranked_ranks(ctx.snapshot.watch.overview(), &state.ranks);
+        listed_ui(ctx, &state.ranks.search, ui);
+        let Some(overview) = ctx.snapshot.watch.shown_ranks() else {
+            return empty_ui("Waiting for the ranks of this block", ui);
+        };
+        let ranked = ranked_ranks(overview, &state.ranks);
         let bar = |ctx: &ViewContext<'_>, ranked: &Ranked| {
-            let rank = &ctx.snapshot.watch.overview().ranks[ranked.index];
+            let rank = &overview.ranks[ranked.index];
             let key = Some((rank.app, rank.rank));
             let name = ctx.rank_name(rank.app, rank.rank);
             Bar {

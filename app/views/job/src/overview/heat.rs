@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callgrove_actions::context::ViewContext;
 use callgrove_model::count_of;
-use callgrove_watch::{HeatMap, Scope, WatchCommand};
+use callgrove_watch::{HeatMap, RankRange, Scope, WatchCommand};
 use callgrove_widgets::table::empty_ui;
 use callgrove_widgets::text::{num_anomalies, number};
 use callgrove_widgets::{move_by_arrows, pointer_card, view_header};
@@ -12,6 +12,8 @@ use egui::{
     Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape,
     Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
+
+use super::blocks::{block_facts_ui, blocks_ui};
 
 /// Width of the names of ranks, in points.
 pub(super) const GUTTER: f32 = 64.0;
@@ -35,8 +37,8 @@ pub(crate) struct HeatState {
     drag_from: Option<usize>,
 }
 
-/// The inputs of a layout: revision, steps, columns.
-type MadeOf = (u64, Option<(u64, u64)>, usize);
+/// The inputs of a layout: revision, open block, steps, columns.
+type MadeOf = (u64, Option<RankRange>, Option<(u64, u64)>, usize);
 
 impl HeatState {
     /// Returns the heat map for this width; laid out again only if an input changed.
@@ -44,14 +46,13 @@ impl HeatState {
         let available = (width - GUTTER - RIGHT).max(MIN_COLUMN_WIDTH);
         let max_columns = (available / MIN_COLUMN_WIDTH) as usize;
         let steps = ctx.scope().steps.filter(|(first, last)| first < last);
-        let made_of = (ctx.snapshot.watch.revision(), steps, max_columns);
+        let watch = &ctx.snapshot.watch;
+        let made_of = (watch.revision(), watch.open_block(), steps, max_columns);
         if self.made_of != Some(made_of) {
             self.made_of = Some(made_of);
-            self.map = Arc::new(HeatMap::new(
-                ctx.snapshot.watch.overview(),
-                steps,
-                max_columns,
-            ));
+            let ranks = ctx.snapshot.watch.shown_ranks();
+            let map = ranks.map(|ranks| HeatMap::new(ranks, steps, max_columns));
+            self.map = Arc::new(map.unwrap_or_default());
         }
         Arc::clone(&self.map)
     }
@@ -67,14 +68,19 @@ struct Grid<'a> {
     row_height: f32,
 }
 
-/// Draws the heat map. A click on a cell queries its executions, a drag selects steps.
+/// Draws the heat map. A click on a cell queries its executions or opens its block, a drag selects steps.
 pub(crate) fn heat_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut HeatState,
     map: &HeatMap,
     ui: &mut Ui,
 ) {
-    view_header(ui, "Anomalies by rank and I/O step", |ui| {
+    let title = if map.is_of_blocks {
+        "Anomalies by block of ranks and I/O step"
+    } else {
+        "Anomalies by rank and I/O step"
+    };
+    view_header(ui, title, |ui| {
         legend_ui(ctx, map, ui);
         ui.checkbox(&mut state.is_by_total, "Sort by total")
             .on_hover_text(
@@ -93,6 +99,10 @@ pub(crate) fn heat_ui(
             ctx.watch(WatchCommand::Scope(focus));
         }
     });
+    blocks_ui(ctx, ui);
+    if ctx.snapshot.watch.shown_ranks().is_none() {
+        return empty_ui("Waiting for the ranks of this block", ui);
+    }
     if map.columns.is_empty() {
         return empty_ui("No data in this range of I/O steps", ui);
     }
@@ -127,10 +137,14 @@ fn label(map: &HeatMap) -> String {
     let total: u64 = map.columns.iter().map(|column| column.total).sum();
     let first = map.columns.first().map_or(0, |column| column.first_step);
     let last = map.columns.last().map_or(0, |column| column.last_step);
+    let rows = if map.is_of_blocks {
+        format!("{} of ranks", count_of(map.rows.len(), "block"))
+    } else {
+        count_of(map.rows.len(), "rank")
+    };
     format!(
-        "Heat map of {} on {}, steps {first} to {last}",
+        "Heat map of {} on {rows}, steps {first} to {last}",
         num_anomalies(total),
-        count_of(map.rows.len(), "rank"),
     )
 }
 
@@ -194,11 +208,21 @@ impl Grid<'_> {
     }
 
     fn focus(&self, (shown_row, column): (usize, usize)) -> Scope {
-        let row = &self.map.rows[self.order[shown_row]];
+        let ranks = self.map.rows[self.order[shown_row]].ranks;
         Scope {
-            rank: Some((row.app, row.rank)),
+            rank: Some((ranks.app, ranks.first_rank)),
             func: None,
             steps: Some(self.steps(column, column)),
+        }
+    }
+
+    /// Opens the block of a cell, or queries the executions of its rank.
+    fn choose(&self, ctx: &mut ViewContext<'_>, cell: (usize, usize), ui: &Ui) {
+        if self.map.is_of_blocks {
+            let ranks = self.map.rows[self.order[cell.0]].ranks;
+            ctx.watch(WatchCommand::ShowRanks(Some(ranks)));
+        } else {
+            ctx.choose(self.focus(cell), ui);
         }
     }
 }
@@ -230,8 +254,8 @@ fn paint(ctx: &ViewContext<'_>, grid: &Grid<'_>, ui: &Ui) {
                 }
             }
         }
-        let rank = &grid.map.rows[row];
-        if chosen == Some((rank.app, rank.rank)) {
+        let ranks = grid.map.rows[row].ranks;
+        if chosen.is_some_and(|(app, rank)| ranks.contains(app, rank)) {
             let stroke = Stroke::new(1.5, ctx.theme.selection());
             painter.rect_stroke(line, 0.0, stroke, StrokeKind::Outside);
         }
@@ -247,8 +271,12 @@ fn names(ctx: &ViewContext<'_>, grid: &Grid<'_>, ui: &Ui) {
     for (shown_row, &row) in grid.order.iter().enumerate().step_by(every) {
         let place = grid.cell(shown_row, 0);
         if ui.clip_rect().intersects(place) {
-            let rank = &grid.map.rows[row];
-            let name = ctx.rank_name(rank.app, rank.rank);
+            let ranks = grid.map.rows[row].ranks;
+            let name = if ranks.first_rank == ranks.last_rank {
+                ctx.rank_name(ranks.app, ranks.first_rank)
+            } else {
+                format!("{}–{}", ranks.first_rank, ranks.last_rank)
+            };
             let name = name.replace(" of program ", " / ");
             ui.painter().text(
                 Pos2::new(grid.area.left() - 4.0, place.center().y),
@@ -274,7 +302,7 @@ fn interact(
     if response.clicked() {
         response.request_focus();
         if let Some(cell) = hovered {
-            ctx.choose(grid.focus(cell), ui);
+            grid.choose(ctx, cell, ui);
         }
     }
     take_drag(ctx, state, grid, response, ui);
@@ -331,7 +359,7 @@ fn take_drag(
     }
 }
 
-/// Handles keys: arrows move the cursor, Enter queries the executions of its cell.
+/// Handles keys: arrows move the cursor, Enter has the effect of a click on its cell.
 fn take_keys(
     ctx: &mut ViewContext<'_>,
     state: &mut HeatState,
@@ -347,14 +375,14 @@ fn take_keys(
     let cursor = move_by_arrows(cursor, size, response, ui);
     state.cursor = Some(cursor);
     if ui.input(|input| input.key_pressed(Key::Enter)) {
-        ctx.choose(grid.focus(cursor), ui);
+        grid.choose(ctx, cursor, ui);
     }
 }
 
 fn tooltip_ui(ctx: &ViewContext<'_>, grid: &Grid<'_>, cell: (usize, usize), ui: &mut Ui) {
     let row = &grid.map.rows[grid.order[cell.0]];
     let (first, last) = grid.steps(cell.1, cell.1);
-    ui.strong(ctx.rank_name(row.app, row.rank));
+    ui.strong(ctx.ranks_name(row.ranks));
     ui.label(if first == last {
         format!("Step {first}")
     } else {
@@ -364,5 +392,10 @@ fn tooltip_ui(ctx: &ViewContext<'_>, grid: &Grid<'_>, cell: (usize, usize), ui: 
         None => "No data".to_owned(),
         Some(count) => num_anomalies(count),
     });
-    ui.weak("Click to query its executions");
+    if grid.map.is_of_blocks {
+        block_facts_ui(ctx, row.ranks, ui);
+        ui.weak("Click to see its ranks");
+    } else {
+        ui.weak("Click to query its executions");
+    }
 }

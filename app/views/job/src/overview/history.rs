@@ -101,10 +101,10 @@ fn by_step(ctx: &ViewContext<'_>, map: &HeatMap) -> (Vec<Line>, [String; 2]) {
     let row = map
         .rows
         .iter()
-        .find(|row| chosen == Some((row.app, row.rank)));
+        .find(|row| chosen.is_some_and(|(app, rank)| row.ranks.contains(app, rank)));
     lines.extend(row.map(|row| {
         Line {
-            name: ctx.rank_name(row.app, row.rank),
+            name: ctx.ranks_name(row.ranks),
             values: row
                 .cells
                 .iter()

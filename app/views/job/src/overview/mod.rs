@@ -1,6 +1,7 @@
 //! The Overview: ranks and functions in order, anomalies by step, and the newest anomalies.
 
 mod bars;
+mod blocks;
 mod heat;
 mod history;
 mod incidents;

@@ -5,6 +5,7 @@
 //! be sorted by any of them, and names its values.
 
 use callgrove_actions::context::ViewContext;
+use callgrove_model::thousands;
 use callgrove_watch::{MetricsData, Scope, Watch};
 use callgrove_widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use callgrove_widgets::text::{clock, duration, number, short_name};
@@ -62,7 +63,10 @@ struct Row<'a> {
 /// Draws the table; a click queries the executions of the function on the rank.
 pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
-    let is_whole_run = header_ui(state, watch.updates().recent.is_empty(), ui);
+    let omitted = watch
+        .shown_ranks()
+        .map_or(0, |ranks| ranks.num_omitted_metrics);
+    let is_whole_run = header_ui(state, watch.updates().recent.is_empty(), omitted, ui);
     if state.lists_incidents {
         return incidents_ui(ctx, &mut state.incidents, ui);
     }
@@ -137,14 +141,17 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
 }
 
 /// Draws the heading with the choice of scope. Returns whether the scope is the whole run.
-fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
+fn header_ui(state: &mut RecentState, nothing_new: bool, num_omitted: u64, ui: &mut Ui) -> bool {
     let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
-    let title = if state.lists_incidents {
-        "Incidents"
+    let mut title = if state.lists_incidents {
+        "Incidents".to_owned()
     } else {
-        "Anomalies by rank and function"
+        "Anomalies by rank and function".to_owned()
     };
-    view_header(ui, title, |ui| {
+    if is_whole_run && !state.lists_incidents && num_omitted > 0 {
+        title += &format!(", without {} with fewer", thousands(num_omitted));
+    }
+    view_header(ui, &title, |ui| {
         let shown = (!state.lists_incidents).then_some(is_whole_run);
         let whole = ui.selectable_label(shown == Some(true), "Whole run");
         let newest = ui.selectable_label(shown == Some(false), "Newest");
@@ -177,8 +184,8 @@ fn rows(watch: &Watch, is_whole_run: bool) -> Vec<Row<'_>> {
         });
         return row.collect();
     }
-    let known = watch.overview().metrics.iter();
-    let row = known.map(|known| Row {
+    let known = watch.shown_ranks().map(|ranks| &ranks.metrics);
+    let row = known.into_iter().flatten().map(|known| Row {
         key: (known.app, known.rank, known.fid),
         created_at_ms: known.metrics.max_timestamp_us / 1_000,
         metrics: &known.metrics,
