@@ -141,9 +141,10 @@ impl JetStream {
                 about: Refusal::Protocol,
                 cause: error.to_string(),
             }),
-            Err(Failure::NoAnswer(cause)) => Err(self.not_connected(cause)),
             Err(Failure::Refused(Code::FailedPrecondition, _)) => Err(self.not_registered()),
-            Err(Failure::Refused(Code::Unavailable, cause)) => Err(self.not_connected(cause)),
+            Err(Failure::NoAnswer(cause) | Failure::Refused(Code::Unavailable, cause)) => {
+                Err(self.not_connected(cause))
+            }
             Err(Failure::Refused(code, cause)) => Err(PserverError::Refused {
                 address: self.options.address.clone(),
                 about: subject_of(code),

@@ -119,7 +119,7 @@ impl BusWork for GroupReader {
                     self.send(&mut merger).await?;
                     self.note_success();
                     // Without an answer, the next merger waits until the lease is over.
-                    let _ = self.ask(&extent.id, proto::MergerState::Ending).await;
+                    self.ask(&extent.id, proto::MergerState::Ending).await.ok();
                     return Ok(());
                 }
             }

@@ -328,7 +328,9 @@ fn a_successor_gets_what_the_group_of_its_predecessor_had() {
         instance: "second".to_owned(),
         ..hello(0)
     };
-    let waiting = std::thread::spawn(move || (second.register(&hello_of_second), second));
+    let waiting = std::thread::Builder::new()
+        .spawn(move || (second.register(&hello_of_second), second))
+        .expect("threads can be started");
     std::thread::sleep(Duration::from_secs(1));
     // Two of them, of which one waits.
     let mergers = ["merger 1", "merger 2"].map(|name| bus.merger(0, name));
