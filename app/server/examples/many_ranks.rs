@@ -7,8 +7,8 @@ mod big_job;
 
 use std::time::Instant;
 
-use callgrove_pserver::overview::{Overview, RankHosts, RankRange};
-use callgrove_pserver::packet::PacketDigest;
+use callgrove_overview::packet::PacketDigest;
+use callgrove_overview::{Overview, RankHosts, RankRange};
 use serde::Serialize;
 
 /// Number of steps of the job.

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgrove_net::{Credential, PinnedServer, certificates};
+use callgrove_overview::packet::{Packet, PacketDigest};
+use callgrove_overview::{Overview, RankRange};
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::{Overview, RankRange};
-use callgrove_pserver::packet::{Packet, PacketDigest};
 use callgrove_watch::DocumentsRequest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

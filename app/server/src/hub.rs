@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
-use callgrove_pserver::overview::{MAX_LISTED_RANKS, Overview, RankHosts};
-use callgrove_pserver::packet::{Packet, PacketDigest};
+use callgrove_overview::packet::{Packet, PacketDigest};
+use callgrove_overview::{MAX_LISTED_RANKS, Overview, RankHosts};
 use tokio::sync::watch;
 
 /// Number of packets kept for followers. At one packet a second a follower can be away for a quarter of an hour.
@@ -280,7 +280,7 @@ impl State {
 mod tests {
     use callgrove_detect::RunStats;
     use callgrove_model::RunIdentity;
-    use callgrove_pserver::packet::{CounterStats, VERSION};
+    use callgrove_overview::packet::{CounterStats, VERSION};
 
     use super::*;
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::{Moments, RunStats};
-use callgrove_provdb::{Collection, ProvDbError, Query, Store};
-use callgrove_pserver::packet::{
+use callgrove_overview::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
+use callgrove_provdb::{Collection, ProvDbError, Query, Store};
 use callgrove_pserver::record::FuncStatsRecord;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
-use callgrove_pserver::packet::{AnomalyStats, CounterStats, Packet, RankAnomalies, VERSION};
+use callgrove_overview::packet::{AnomalyStats, CounterStats, Packet, RankAnomalies, VERSION};
 use callgrove_server::RunningServer;
 use callgrove_server::api::Live;
 use callgrove_server::client::{Client, ClientError, ClientOptions};

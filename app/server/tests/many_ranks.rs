@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_pserver::overview::{MAX_LISTED_RANKS, RankHosts};
+use callgrove_overview::{MAX_LISTED_RANKS, RankHosts};
 use callgrove_server::RunningServer;
 use callgrove_server::api::Live;
 use callgrove_server::client::{Client, ClientError, ClientOptions};

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity};
+use callgrove_overview::Overview;
 use callgrove_provdb::{AccessMode, Document, RecordedTree, TREE_VERSION, TreeRecord};
 use callgrove_provdb_stores::{OpenOptions, open};
-use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
     Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };

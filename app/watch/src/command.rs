@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::ExecLabel;
-use callgrove_pserver::overview::RankRange;
+use callgrove_overview::RankRange;
 
 use crate::form::QueryForm;
 use crate::incident::RecordedIncident;

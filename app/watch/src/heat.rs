@@ -1,6 +1,6 @@
 //! Anomalies by rank and step, in a limited number of columns.
 
-use callgrove_pserver::overview::{Overview, RankBlocks, RankRange};
+use callgrove_overview::{Overview, RankBlocks, RankRange};
 
 /// Numbers of anomalies: rows are ranks or blocks of ranks, columns are ranges of steps.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -38,12 +38,12 @@ mod visit;
 mod watcher;
 
 pub use callgrove_detect::RunStats;
-pub use callgrove_provdb::Collection;
-pub use callgrove_pserver::overview::{
+pub use callgrove_overview::packet::{self, CounterStats, MetricsData, Packet, PacketDigest};
+pub use callgrove_overview::{
     FuncOnRank, FuncOverview, Overview, RankBlock, RankBlocks, RankOverview, RankRange, StepSpan,
     merged_stats,
 };
-pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet, PacketDigest};
+pub use callgrove_provdb::Collection;
 pub use callgrove_pserver::record::TrendRecord;
 pub use command::WatchCommand;
 pub use document::{ExecutionDocument, RecordWindow};

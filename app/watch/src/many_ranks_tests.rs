@@ -1,8 +1,8 @@
 //! A job with more ranks than viewers can list.
 
 use callgrove_detect::RunStats;
-use callgrove_pserver::overview::RankHosts;
-use callgrove_pserver::packet::StepAnomalies;
+use callgrove_overview::RankHosts;
+use callgrove_overview::packet::StepAnomalies;
 
 use super::*;
 

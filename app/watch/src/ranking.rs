@@ -1,7 +1,7 @@
 //! Ranks and functions in an order that the user chooses.
 
 use callgrove_detect::RunStats;
-use callgrove_pserver::overview::{FuncOverview, Overview, RankOverview};
+use callgrove_overview::{FuncOverview, Overview, RankOverview};
 
 /// A quantity that is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

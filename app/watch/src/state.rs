@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_pserver::overview::{Overview, RankRange};
+use callgrove_overview::{Overview, RankRange};
 use callgrove_pserver::record::TrendRecord;
 
 use crate::incident::RecordedIncident;

@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use callgrove_overview::packet::{Packet, PacketDigest};
+use callgrove_overview::{Overview, RankRange};
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::{Overview, RankRange};
-use callgrove_pserver::packet::{Packet, PacketDigest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use callgrove_pserver::packet::{MetricsData, PacketDigest};
+use callgrove_overview::packet::{MetricsData, PacketDigest};
 
 /// Largest number of stored updates: over an hour at one per second.
 const MAX_ENTRIES: usize = 4_096;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_pserver::overview::RankRange;
+use callgrove_overview::RankRange;
 
 use crate::document::ExecutionDocument;
 use crate::form::QueryForm;

@@ -5,9 +5,9 @@ mod records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use callgrove_overview::packet::PacketDigest;
+use callgrove_overview::{Overview, RankRange};
 use callgrove_provdb::Collection;
-use callgrove_pserver::overview::{Overview, RankRange};
-use callgrove_pserver::packet::PacketDigest;
 
 use crate::command::WatchCommand;
 use crate::form::QueryForm;

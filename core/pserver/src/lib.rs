@@ -29,8 +29,6 @@ mod functions;
 mod in_process;
 mod model_exchange;
 mod monotonic_clock;
-pub mod overview;
-pub mod packet;
 mod protocol;
 pub mod record;
 mod report;

@@ -2,7 +2,7 @@
 //! names of their schemas. All times and durations are in microseconds, the unit of those schemas. The store adds
 //! `__id`.
 //!
-//! The documents of the collection `counter_stats` are [`CounterStats`](crate::packet::CounterStats).
+//! The documents of the collection `counter_stats` are [`CounterStats`](callgrove_overview::packet::CounterStats).
 
 use callgrove_detect::RunStats;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct FuncStatsRecord {
     pub runtime_profile: RuntimeProfile,
 }
 
-/// The anomalies of a function over the run: the [`MetricsData`](crate::packet::MetricsData) of packets, but the number
+/// The anomalies of a function over the run: the [`MetricsData`](callgrove_overview::packet::MetricsData) of packets, but the number
 /// of anomalies has another name in this schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuncAnomalyMetrics {

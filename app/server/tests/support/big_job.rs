@@ -2,7 +2,7 @@
 
 use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
-use callgrove_pserver::packet::{
+use callgrove_overview::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };

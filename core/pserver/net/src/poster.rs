@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use callgrove_net::{Credential, certificates};
+use callgrove_overview::packet::Packet;
 use callgrove_pserver::PserverError;
-use callgrove_pserver::packet::Packet;
 use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};

@@ -9,9 +9,9 @@ use super::global::GlobalState;
 use super::packets::counters;
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
-use crate::packet::CounterStats;
 use crate::record::{AdModelRecord, FuncAnomalyMetrics, FuncStatsRecord, RuntimeProfile};
 use crate::statistics::Metrics;
+use callgrove_overview::packet::CounterStats;
 
 /// The three global collections, each in order of program and function or counter.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,13 +9,13 @@ use callgrove_incidents::FunctionNames as _;
 use super::global::{GlobalState, PacketDelta};
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
-use crate::overview::RankHosts;
-use crate::packet::{
+use crate::report::AnomalySummary;
+use crate::statistics::{Metrics, RankKey, StepSummary};
+use callgrove_overview::RankHosts;
+use callgrove_overview::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
-use crate::report::AnomalySummary;
-use crate::statistics::{Metrics, RankKey, StepSummary};
 
 impl ServerState {
     /// Returns what is new since the previous packet, and the totals. `now_ms` is milliseconds since the epoch.

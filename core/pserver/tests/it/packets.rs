@@ -1,7 +1,7 @@
 //! Packets and documents, checked field by field against the schemas.
 
 use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
-use callgrove_pserver::packet::Packet;
+use callgrove_overview::packet::Packet;
 use callgrove_pserver::{FinalAnomalies, Hello, Metrics, ModelExchange, ServerState, StateOptions};
 use serde_json::{Value, json};
 

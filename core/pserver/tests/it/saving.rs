@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_pserver::packet::Packet;
+use callgrove_overview::packet::Packet;
 use callgrove_pserver::{
     ExchangeSession, Hello, InProcess, ModelExchange, PserverError, Retention, ServerState,
     StateOptions,

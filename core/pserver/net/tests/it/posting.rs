@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use callgrove_net::Credential;
-use callgrove_pserver::packet::Packet;
+use callgrove_overview::packet::Packet;
 use callgrove_pserver::{ModelExchange, PserverError, StateOptions};
 use callgrove_pserver_net::{Poster, PosterOptions};
 

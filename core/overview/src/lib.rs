@@ -6,8 +6,20 @@
 //!
 //! Everything is in sorted vectors, so that it can be sent as JSON and searched by bisection.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
+
 mod condensed;
 mod history;
+pub mod packet;
 mod rank_blocks;
 mod rank_groups;
 
@@ -18,13 +30,13 @@ use callgrove_detect::RunStats;
 use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 
-pub use crate::packet::merged_stats;
-use crate::packet::{
+pub use condensed::NUM_TOP;
+pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
+pub use packet::merged_stats;
+use packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     merged_metrics, rounded,
 };
-pub use condensed::NUM_TOP;
-pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
 pub use rank_blocks::{MAX_BLOCKS, MAX_LISTED_RANKS, RankBlock, RankBlocks, RankRange};
 
 /// Number of ranks that keep the last [`RECENT_STEPS`] steps and [`MAX_FOLDED`] spans each. Of more ranks, recent steps
