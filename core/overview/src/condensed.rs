@@ -64,7 +64,7 @@ impl Overview {
             last_packet_ms: self.last_packet_ms,
             run: self.run.clone(),
             num_unreadable: self.num_unreadable,
-            num_omitted_metrics: u64::try_from(num_metrics - metrics.len()).unwrap_or(u64::MAX),
+            num_omitted_metrics: u32::try_from(num_metrics - metrics.len()).unwrap_or(u32::MAX),
             metrics: metrics.into_iter().cloned().collect(),
             fold_shift: self.fold_shift,
             ..Self::default()

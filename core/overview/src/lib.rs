@@ -67,8 +67,8 @@ pub struct Overview {
     /// By program, rank and function; only those with anomalies.
     pub metrics: Vec<FuncOnRank>,
     /// Number of metrics that were left out, since they have fewer anomalies.
-    #[serde(skip_serializing_if = "is_zero_count")]
-    pub num_omitted_metrics: u64,
+    #[serde(skip_serializing_if = "history::is_zero")]
+    pub num_omitted_metrics: u32,
     /// By program and name.
     pub counters: Vec<CounterStats>,
     /// Log2 of the minimum width of the spans of older steps; 0 unless the job has many ranks.
@@ -351,15 +351,6 @@ impl Overview {
         }
         known
     }
-}
-
-/// Returns whether a count is the default and need not be stored.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero_count(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Returns program and rank of an entry: from its key `program:rank`, or else from its first step.

@@ -65,7 +65,7 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
     let watch = &ctx.snapshot.watch;
     let omitted = watch
         .shown_ranks()
-        .map_or(0, |ranks| ranks.num_omitted_metrics);
+        .map_or(0, |ranks| u64::from(ranks.num_omitted_metrics));
     let is_whole_run = header_ui(state, watch.updates().recent.is_empty(), omitted, ui);
     if state.lists_incidents {
         return incidents_ui(ctx, &mut state.incidents, ui);
