@@ -5,6 +5,7 @@ mod model_cache;
 mod outbox;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
@@ -101,6 +102,7 @@ impl<T: Transport> ExchangeSession<T> {
         }
         self.frozen = registered.welcome.frozen;
         self.attached = true;
+        self.take_asked();
         Ok(registered.welcome)
     }
 
@@ -111,7 +113,9 @@ impl<T: Transport> ExchangeSession<T> {
         if !self.attached {
             self.attach()?;
         }
-        self.indices.ask(&mut self.transport, program, names)
+        self.indices.ask(&mut self.transport, program, names)?;
+        self.take_asked();
+        Ok(())
     }
 
     /// Sends the outbox; returns early, without an error, if the server is unreachable.
@@ -205,16 +209,30 @@ impl<T: Transport> ExchangeSession<T> {
         self.models.advance(reply.cursor);
         self.tree_generation = reply.tree_generation;
         self.tree_models.extend(reply.tree_models);
-        let frozen = self.frozen;
         for published in reply.models {
-            if let Some(fid) = self.indices.of_server(published.fid) {
-                let newer = self.outbox.models_after(reply.version, fid);
-                let newer = newer.filter(|_| !frozen);
-                self.models.replace(fid, published.model, newer);
+            let (server_fid, model) = (published.fid, published.model);
+            match self.indices.of_server(server_fid) {
+                Some(fid) => self.replace(fid, reply.version, model),
+                None => self.models.keep(server_fid, reply.version, model),
             }
         }
         self.outbox.settle(reply.version, reply.saved_version);
         Ok(())
+    }
+
+    fn replace(&mut self, fid: FuncId, version: u64, model: Arc<FuncModel>) {
+        let frozen = self.frozen;
+        let newer = self.outbox.models_after(version, fid);
+        let newer = newer.filter(|_| !frozen);
+        self.models.replace(fid, model, newer);
+    }
+
+    /// Takes the models that the server has sent of functions before the instance asked for them.
+    fn take_asked(&mut self) {
+        let indices = &self.indices;
+        for (fid, version, model) in self.models.take_asked(|it| indices.of_server(it)) {
+            self.replace(fid, version, model);
+        }
     }
 }
 
@@ -282,8 +300,17 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         if let Link::Down { .. } = self.flush()? {
             return Ok(None);
         }
-        match self.transport.progress(program, num_ranks) {
-            Err(PserverError::NotConnected { .. }) => {
+        let progress = self.transport.progress(program, num_ranks);
+        // Who hears that the models are complete judges by them.
+        let read = progress.and_then(|progress| {
+            if progress.num_learning == 0 {
+                let reply = self.sync(ContributionPart::default())?;
+                self.take_all(reply)?;
+            }
+            Ok(progress)
+        });
+        match read {
+            Err(PserverError::NotConnected { .. } | PserverError::NotRegistered { .. }) => {
                 self.attached = false;
                 Ok(None)
             }

@@ -13,6 +13,9 @@ use crate::protocol::Cursor;
 #[derive(Debug, Default)]
 pub(super) struct ModelCache {
     models: BTreeMap<FuncId, Arc<FuncModel>>,
+    /// Models of functions that the instance has not asked for yet, by the server's index, each with the server's
+    /// version. They are sent only once, and the instance may find the function later.
+    unasked: BTreeMap<FuncId, (u64, Arc<FuncModel>)>,
     cursor: Cursor,
 }
 
@@ -40,6 +43,26 @@ impl ModelCache {
         self.models.insert(fid, model);
     }
 
+    /// Keeps a model of a function that the instance has not asked for, under the server's index.
+    pub(super) fn keep(&mut self, server_fid: FuncId, version: u64, model: Arc<FuncModel>) {
+        self.unasked.insert(server_fid, (version, model));
+    }
+
+    /// Takes the models of functions that the instance has asked for since, each with its own index and the version.
+    pub(super) fn take_asked(
+        &mut self,
+        of_server: impl Fn(FuncId) -> Option<FuncId>,
+    ) -> Vec<(FuncId, u64, Arc<FuncModel>)> {
+        let asked = self
+            .unasked
+            .extract_if(.., |fid, _| of_server(*fid).is_some());
+        let asked: Vec<_> = asked.collect();
+        asked
+            .into_iter()
+            .filter_map(|(fid, (version, model))| Some((of_server(fid)?, version, model)))
+            .collect()
+    }
+
     pub(super) fn get(&self, fid: FuncId) -> Option<Arc<FuncModel>> {
         self.models.get(&fid).map(Arc::clone)
     }
@@ -52,8 +75,9 @@ impl ModelCache {
         self.cursor = cursor;
     }
 
-    /// The server's epoch has changed, so its version numbers are no longer comparable.
+    /// The server's epoch has changed, so its version numbers are no longer comparable, and its indices may be others.
     pub(super) fn forget_cursor(&mut self) {
         self.cursor = Cursor::default();
+        self.unasked.clear();
     }
 }

@@ -45,24 +45,29 @@ impl ServerState {
     ) -> Result<(), PserverError> {
         let number = part.number;
         let sum = part.sum.clone();
-        let is_fenced = lock(&self.log).fenced.contains(&part.instance);
-        let added = if is_fenced {
-            Ok(())
+        // Held for both data and position: instances add to the models what they have sent after the position, so models
+        // with later data would count it twice.
+        let mut progress = lock(&self.log);
+        let added = if progress.fenced.contains(&part.instance) {
+            Ok(false)
         } else {
             self.add_unfenced(part, now_ms)
         };
-        // After the data: a state that is saved in between reads the entry again, which adds nothing. The first parts of
-        // a contribution are read again with the last one.
+        // The first parts of a contribution are read again with the last one.
         if number.num_left == 0 {
             if let Some(SumOrigin { group, log, .. }) = sum {
                 // Not that of the sum, which may have been left out.
                 let position = self.group_position(group, &log);
-                let progress = GroupProgress { log, position };
-                lock(&self.log).groups.insert(group, progress);
+                let of_group = GroupProgress { log, position };
+                progress.groups.insert(group, of_group);
             }
-            self.advance_log(position);
+            progress.position = progress.position.max(position);
         }
-        added
+        drop(progress);
+        if added? {
+            self.fold();
+        }
+        Ok(())
     }
 
     /// Takes what a registration at a position of the log says of the run, for a server that has not seen it itself. It
@@ -138,7 +143,8 @@ impl ServerState {
         lock(&self.log).fenced.contains(instance)
     }
 
-    fn add_unfenced(&self, mut part: LoggedPart, now_ms: u64) -> Result<(), PserverError> {
+    /// Returns whether the next fold should not wait.
+    fn add_unfenced(&self, mut part: LoggedPart, now_ms: u64) -> Result<bool, PserverError> {
         let functions = std::mem::take(&mut part.functions);
         let contribution = std::mem::take(&mut part.contribution);
         let checked = self
@@ -164,10 +170,7 @@ impl ServerState {
             held.add_logged(part, now_ms);
             held.is_full()
         };
-        if is_full {
-            self.fold();
-        }
-        refused.map_or(Ok(()), Err)
+        refused.map_or(Ok(is_full), Err)
     }
 
     /// Returns the contribution with the indices of this server.

@@ -244,8 +244,9 @@ impl ServerState {
     pub(crate) fn fold_into(&self, global: &mut GlobalState) {
         let next = global.version + 1;
         let mut changed = false;
-        // Before the partial states, which then have at least what is before the position.
-        global.log = lock(&self.log).clone();
+        // Held until all are taken: the models then have what is before the position, and nothing else.
+        let progress = lock(&self.log);
+        global.log = progress.clone();
         for partial_state in &self.partial_states {
             let mut contribution = lock(partial_state).take(next, &mut global.sequences);
             if !self.options.joins_incidents {
@@ -254,6 +255,7 @@ impl ServerState {
             changed |= !contribution.is_empty();
             global.add(contribution, next, &self.function_table());
         }
+        drop(progress);
         // Count the version even so: a partial state that was empty when taken is complete up to it.
         global.version = next;
         let published = if changed {

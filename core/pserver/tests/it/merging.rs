@@ -179,3 +179,29 @@ pub(crate) fn assert_close(ours: &Moments, theirs: &Moments) {
         assert!((ours - theirs).abs() <= 1e-7 * scale, "{ours} {theirs}");
     }
 }
+
+#[test]
+fn a_function_that_is_named_later_has_the_model_that_was_sent_before() {
+    let state = new_state(StateOptions::default());
+    let [mut first, mut second] = [0, 1].map(|rank| {
+        let mut session = state.session();
+        session.register(&hello(rank)).expect("ranks differ");
+        session
+    });
+    let rare = first.functions(PROGRAM, &names(&["rare"])).expect("short")[0];
+    let learnt = vec![(rare, model(&[10, 20, 30]))];
+    first
+        .sync_and_report(learnt, &[])
+        .expect("it is in this process");
+    state.fold();
+    // The server sends all models, and never again those that do not change.
+    second
+        .sync_and_report(Vec::new(), &[])
+        .expect("it is in this process");
+    second.functions(PROGRAM, &names(&["rare"])).expect("short");
+    let named = vec![(rare, model(&[40]))];
+    let synced = second
+        .sync_and_report(named, &[])
+        .expect("it is in this process");
+    assert_eq!(synced.models[0].1.moments().count(), 4);
+}

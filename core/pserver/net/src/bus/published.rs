@@ -1,5 +1,7 @@
 //! The newest models, as an instance reads them from the bus.
 
+use std::time::Duration;
+
 use callgrove_pserver::{Cursor, PublishedModel};
 use prost::Message as _;
 
@@ -7,8 +9,8 @@ use super::connection::{Bus, in_full};
 use super::model_blocks::VERSION_SUBJECT;
 use crate::{proto, wire};
 
-/// How often a version is read again whose blocks were replaced meanwhile.
-const MAX_READS: usize = 8;
+/// Pause before a version is read again whose blocks were replaced meanwhile.
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What an instance has of the published models.
 #[derive(Debug, Default)]
@@ -18,11 +20,12 @@ pub(super) struct PublishedReader {
 }
 
 impl PublishedReader {
-    /// Reads the newest version and the models that changed. `cursor` is the position of the instance: at the start all
-    /// models are read.
+    /// Reads the newest version and the models that changed, again and again while the server replaces its blocks: models
+    /// without the position that they belong to would be of no use. `cursor` is the position of the instance: at the
+    /// start all models are read.
     ///
     /// # Errors
-    /// As text, if the bus does not answer, or a message is damaged.
+    /// As text, if the bus does not answer, or a message is damaged; nothing counts as read then.
     pub(super) async fn read(
         &mut self,
         bus: &Bus,
@@ -31,22 +34,22 @@ impl PublishedReader {
         if cursor == Cursor::default() {
             self.version = proto::PublishedVersion::default();
         }
-        let mut models = Vec::new();
-        for _ in 0..MAX_READS {
+        let (mut models, mut read) = (Vec::new(), self.version.blocks.clone());
+        loop {
             let Some(newest) = newest_version(bus).await? else {
                 return Ok(models);
             };
             let mut is_whole = true;
-            for (index, &sequence) in newest.blocks.iter().enumerate() {
-                let has = self.version.blocks.get(index).copied().unwrap_or(0);
-                if sequence == has || sequence == 0 {
+            read.resize(newest.blocks.len().max(read.len()), 0);
+            for (read, &sequence) in read.iter_mut().zip(&newest.blocks) {
+                if sequence == *read || sequence == 0 {
                     continue;
                 }
                 match bus.models.direct_get(sequence).await {
                     Ok(message) => {
                         let block = wire::block_from_wire(message.payload);
                         models.extend(block.map_err(|error| error.to_string())?);
-                        self.note(index, sequence);
+                        *read = sequence;
                     }
                     // Replaced since the version was read.
                     Err(error) if is_absent(&error) => is_whole = false,
@@ -57,9 +60,8 @@ impl PublishedReader {
                 self.version = newest;
                 return Ok(models);
             }
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        // What was read is newer than the version, which the next request reads.
-        Ok(models)
     }
 
     /// Returns the newest version that was read completely.
@@ -74,14 +76,6 @@ impl PublishedReader {
         };
         let found = self.version.groups.iter().find(|it| it.group == group);
         found.map_or(0, |it| it.position)
-    }
-
-    fn note(&mut self, index: usize, sequence: u64) {
-        let blocks = &mut self.version.blocks;
-        if blocks.len() <= index {
-            blocks.resize(index + 1, 0);
-        }
-        blocks[index] = sequence;
     }
 }
 
