@@ -27,6 +27,8 @@ struct Variant {
     all_percent: i64,
     /// True if each step calls `Fix::apply`, too.
     has_fix: bool,
+    /// True for a program whose functions have other names.
+    is_other: bool,
 }
 
 const USUAL: Variant = Variant {
@@ -34,6 +36,7 @@ const USUAL: Variant = Variant {
     build_percent: 100,
     all_percent: 100,
     has_fix: false,
+    is_other: false,
 };
 
 /// The usual run with a slower and a new function.
@@ -44,6 +47,12 @@ const SLOW: Variant = Variant {
     ..USUAL
 };
 
+/// A run of another program.
+const OTHER: Variant = Variant {
+    is_other: true,
+    ..USUAL
+};
+
 /// Writes a run of a loop of steps with noise of some percent, and returns its path.
 fn write_run(folder: &Path, name: &str, variant: Variant) -> Result<String> {
     let ranks = (0..NUM_RANKS).map(|number| {
@@ -51,7 +60,9 @@ fn write_run(folder: &Path, name: &str, variant: Variant) -> Result<String> {
         let mut builder = RankBuilder::new(ProgramId(0), RankId(number));
         let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(0));
         let mut event = |kind, name: &str, time_us: i64| {
-            let (func, row) = (names.intern(name), batch.funcs.len() as u32);
+            let prefix = if variant.is_other { "other::" } else { "" };
+            let func = names.intern(&format!("{prefix}{name}"));
+            let row = batch.funcs.len() as u32;
             let time = TimeNs(time_us * 10 * variant.all_percent);
             batch.funcs.push(ThreadId(0), kind, func, time, row);
         };
@@ -269,10 +280,19 @@ fn what_cannot_be_checked_has_its_own_exit_code() -> Result<()> {
         .join("report.xml")
         .to_string_lossy()
         .into_owned();
-    let output = callgrove(&["check", &missing, "--reference", &usual, "--junit", &junit])?;
+    let other = write_run(disk.path(), "other.callgrove", OTHER)?;
+    let output = callgrove(&["check", &usual, "--reference", &other, "--junit", &junit])?;
     assert_eq!(output.status.code(), Some(5));
     let xml = fs::read_to_string(&junit)?;
     assert!(xml.contains("failures=\"0\" errors=\"3\""), "{xml}");
+    assert!(xml.contains("the reference is of another program"), "{xml}");
+    // A mistyped name is a mistake, and no outcome.
+    for args in [[&missing, &usual], [&usual, &missing]] {
+        let text = error_output(&["check", args[0], "--reference", args[1]])?;
+        assert!(text.contains("no such file or folder"), "{text}");
+    }
+    let text = error_output(&["check", &usual, "--baseline", &missing])?;
+    assert!(text.contains("no such file"), "{text}");
 
     let model = disk
         .path()
@@ -310,5 +330,133 @@ fn a_run_needs_another_one_or_halves() -> Result<()> {
     assert!(text.contains("this needs a trace"), "{text}");
     let example = example().to_string_lossy().into_owned();
     assert_eq!(callgrove(&["compare", &example])?.status.code(), Some(2));
+    Ok(())
+}
+
+/// Writes three runs a side whose `Neighbor::build` takes some percent of the usual time in each.
+fn repeated(folder: &Path, percents: [i64; 6]) -> Result<Vec<String>> {
+    let runs = (0..).zip(percents).map(|(at, build_percent)| {
+        let variant = Variant {
+            seed: 10 + at,
+            build_percent,
+            ..USUAL
+        };
+        write_run(folder, &format!("run{at}.callgrove"), variant)
+    });
+    runs.collect()
+}
+
+#[test]
+fn what_runs_of_a_side_differ_by_is_no_change() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    // One pair differs by 8 %, as do the runs of one side.
+    let runs = repeated(disk.path(), [100, 108, 103, 106, 101, 104])?;
+    let pair = rows(&["compare", &runs[0], &runs[1]])?;
+    assert!(pair.iter().any(|row| row["function"] == "Neighbor::build"));
+    let (before, after) = runs.split_at(3);
+    let sides = |before: &[String], after: &[String]| -> Vec<String> {
+        let words = ["compare", "--before"].map(str::to_owned);
+        let all = words.iter().chain(before).cloned();
+        let all = all.chain(["--after".to_owned()]).chain(after.to_vec());
+        all.collect()
+    };
+    let compare = |before: &[String], after: &[String]| {
+        let args = sides(before, after);
+        rows(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    assert_eq!(compare(before, after)?, [] as [Value; 0]);
+    let slower = repeated(disk.path(), [100, 108, 103, 150, 146, 153])?;
+    let found = compare(&slower[..3], &slower[3..])?;
+    let build = found
+        .iter()
+        .find(|row| row["function"] == "Neighbor::build");
+    let build = build.context("it is slower")?;
+    let [low, high] = ["ratio_low", "ratio_high"].map(|field| build[field].as_f64().unwrap());
+    assert!(
+        low > 1.3 && low < 1.44 && high > 1.44 && high < 1.6,
+        "{build}"
+    );
+    let text = error_output(&[
+        "compare", "--before", &slower[0], &slower[1], "--after", &slower[3],
+    ])?;
+    assert!(text.contains("there are 2 and 1 runs"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_baseline_keeps_runs_for_later_checks() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let runs = repeated(disk.path(), [100, 102, 99, 101, 101, 160])?;
+    let path = |name: &str| disk.path().join(name).to_string_lossy().into_owned();
+    let [file, json, sarif, metrics] = ["base", "o.json", "o.sarif", "o.txt"].map(path);
+    let add = |run: &str, commit: &str| {
+        stdout(&[
+            "baseline", "add", &file, run, "--commit", commit, "--keep", "4",
+        ])
+    };
+    add(&runs[0], "c0")?;
+    add(&runs[1], "c1")?;
+    let check = |run: &str| {
+        let files = [
+            "--json",
+            &json,
+            "--sarif",
+            &sarif,
+            "--metrics",
+            &metrics,
+            "--github",
+        ];
+        callgrove(&[&["check", run, "--baseline", &file][..], &files].concat())
+    };
+    let few = check(&runs[3])?;
+    assert_eq!(few.status.code(), Some(5), "two runs show no spread");
+    for (run, commit) in [(2, "c2"), (3, "c3"), (4, "c4")] {
+        add(&runs[run], commit)?;
+    }
+    let shown = rows(&["baseline", "show", &file])?;
+    let commits: Vec<&str> = shown
+        .iter()
+        .filter_map(|row| row["commit"].as_str())
+        .collect();
+    assert_eq!(commits, ["c1", "c2", "c3", "c4"], "the oldest is left out");
+    assert_eq!(shown[0]["num_ranks"], NUM_RANKS);
+
+    let passed = check(&runs[0])?;
+    let text = String::from_utf8_lossy(&passed.stdout).into_owned();
+    assert_eq!(passed.status.code(), Some(0), "{text}");
+    assert!(text.contains("1 run compared with 4 runs"), "{text}");
+    assert!(
+        !text.contains("abnormal"),
+        "a baseline has no executions: {text}"
+    );
+    let failed = check(&runs[5])?;
+    let text = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(4), "{text}");
+    assert!(
+        text.contains("::error title=Callgrove slower%3A failed::"),
+        "{text}"
+    );
+    assert!(
+        text.contains("the last run of the baseline is of commit c4"),
+        "{text}"
+    );
+    let read = |path: &str| -> Result<Value> { Ok(serde_json::from_slice(&fs::read(path)?)?) };
+    assert_eq!(read(&json)?["outcome"], "failed");
+    assert_eq!(read(&sarif)?["version"], "2.1.0");
+    let figures = fs::read_to_string(&metrics)?;
+    assert!(
+        figures.contains("callgrove_smallest_visible_percent "),
+        "{figures}"
+    );
+
+    // A damaged file is refused, and stays as it is.
+    let whole = fs::read(&file)?;
+    for bytes in [&whole[..whole.len() / 2], b"something else"] {
+        fs::write(&file, bytes)?;
+        let text = error_output(&["baseline", "add", &file, &runs[0]])?;
+        assert!(text.contains("remove it, and add the runs again"), "{text}");
+        assert_eq!(check(&runs[0])?.status.code(), Some(5));
+        assert_eq!(fs::read(&file)?, bytes);
+    }
     Ok(())
 }

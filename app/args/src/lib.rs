@@ -32,7 +32,7 @@ pub use causes::{CausesArgs, IncidentsArgs, NodesArgs, PatternsArgs, TrendsArgs}
 pub use cluster::{BusArgs, ClusterCommand, ClusterUpArgs};
 pub use common::TableArgs;
 use common::{ClassArgs, TraceArgs};
-pub use compare::{CheckArgs, CheckKind, CompareArgs, Slowdown};
+pub use compare::{BaselineCommand, CheckArgs, CheckKind, CheckReportArgs, CompareArgs, Slowdown};
 pub use config_file::ConfigFile;
 pub use connection::{AnnounceArgs, CaArgs, ConnectArgs, ServeArgs};
 pub use detect::DetectArgs;
@@ -112,6 +112,11 @@ pub enum CliCommand {
     /// Check a run against a reference, for continuous integration: exit code 4 if it has incidents, is abnormal or is
     /// slower
     Check(CheckArgs),
+    /// Keep the samples of runs in which all is well in one small file, for `callgrove check --baseline`
+    Baseline {
+        #[command(subcommand)]
+        command: BaselineCommand,
+    },
     /// Measure how well methods find known anomalies, and how labels improve them
     Evaluate(EvaluateArgs),
     /// Open a run in a window: its trace, its records, the running job, or several of these

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         CliCommand::Trends(args) => cmd::trends::run(&args),
         CliCommand::Compare(args) => cmd::comparison::compare::run(&args),
         CliCommand::Check(args) => cmd::comparison::check::run(&args),
+        CliCommand::Baseline { command } => cmd::comparison::baseline::run(&command),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
         CliCommand::Draw(args) => done(cmd::drawing::draw::run(&args)),

@@ -39,7 +39,9 @@ pub use causes::{
     RunCauses, SimilarIncidents, TreeCause, TreeCauses, WaitCell, open_call_rows,
     open_calls_sentence,
 };
-pub use compare::{ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name};
+pub use compare::{
+    COMPARED_SIDES, ChangeRow, ComparedPart, ComparedRun, RunComparison, unplaced_name,
+};
 pub use event_key::EventKey;
 pub use nodes::{NodeRow, Nodes, NodesOfRun};
 pub use patterns::{

@@ -10,6 +10,7 @@
 //!
 //! A table has the same columns wherever it is written.
 
+mod baseline;
 mod causes;
 mod changes;
 mod flat_table;
@@ -23,6 +24,7 @@ mod trees;
 mod trends;
 mod watched_run;
 
+pub use baseline::BaselineTable;
 pub use causes::{CauseTable, IncidentTable};
 pub use changes::ChangeTable;
 pub use flat_table::{FlatRow, FlatTable};

@@ -51,12 +51,17 @@ pub struct RunChange {
     pub interval: Option<(f64, f64)>,
     /// Time that the second run takes longer by it, summed over all ranks; negative if it takes less.
     pub cost_ns: f64,
+    /// The share of the time of a side that its subject takes; 0 where a level is not what changed.
+    pub share: f64,
     /// The p-value of the test.
     pub p_value: f64,
     /// The p-value, corrected for the number of tests.
     pub corrected_p: f64,
-    /// True if the difference also exceeds those within one run.
+    /// True if the difference also exceeds those within one run; where runs are the unit, if it is significant before
+    /// the correction.
     pub is_separate: bool,
+    /// The ratio from which an increase would be found.
+    pub smallest_visible: Option<f64>,
     /// Number of blocks with it in the run that has it, and of all blocks there: of something new or vanished.
     pub blocks: Option<(usize, usize)>,
 }

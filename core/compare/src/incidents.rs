@@ -5,12 +5,14 @@ use callgrove_model::Real;
 use super::change::{ChangeAspect, ChangeSubject, RunChange};
 use super::level_test::compare_levels;
 use super::rank_sum::p_value_of_counts;
-use super::side::{IncidentSample, RunSamples};
+use super::runs_of_side::Side;
+use super::side::{ALL_INCIDENTS, IncidentSample, RunSamples};
 
 /// Compares all incidents together, and those of each kind; the corrected p-values are not yet set.
-pub(crate) fn compare_incidents(before: &RunSamples, after: &RunSamples) -> Vec<RunChange> {
+pub(crate) fn compare_incidents(before: &Side<'_>, after: &Side<'_>) -> Vec<RunChange> {
     let none = IncidentSample::default();
-    let sides = [before, after];
+    let runs = [before, after].map(|side| side.runs.as_slice());
+    let sides = [&*before.in_any, &*after.in_any];
     let mut kinds: Vec<&String> = sides
         .iter()
         .flat_map(|side| side.incidents.keys())
@@ -21,28 +23,31 @@ pub(crate) fn compare_incidents(before: &RunSamples, after: &RunSamples) -> Vec<
     let mut compared = Vec::new();
     if kinds.len() > 1 {
         let all = sides.map(RunSamples::all_incidents);
-        compared.push(change(ALL_INCIDENTS, sides, &all));
+        compared.push(change(ALL_INCIDENTS, runs, sides, &all));
     }
     compared.extend(
         kinds
             .into_iter()
-            .map(|kind| change(kind, sides, &of_kind(kind))),
+            .map(|kind| change(kind, runs, sides, &of_kind(kind))),
     );
     compared
 }
 
-/// The kind of all incidents together.
-pub const ALL_INCIDENTS: &str = "any";
-
 fn change(
     kind: &str,
+    runs: [&[&RunSamples]; 2],
     [before, after]: [&RunSamples; 2],
     [one, other]: &[IncidentSample; 2],
 ) -> RunChange {
     let iterations = |side: &RunSamples| side.num_iterations().max(1).real();
     let num = IncidentSample::num_incidents;
     let share = iterations(after) / (iterations(before) + iterations(after));
-    let dispersion = dispersion(&one.in_block).max(dispersion(&other.in_block));
+    let of_runs = runs.iter().map(|runs| {
+        let counts: Vec<usize> = runs.iter().map(|run| run.num_incidents(kind)).collect();
+        dispersion(&counts)
+    });
+    let of_blocks = [one, other].map(|it| dispersion(&it.in_block));
+    let dispersion = of_runs.chain(of_blocks).fold(1.0, f64::max);
     let effective = |sample| whole(num(sample).real() / dispersion);
     let rates = [
         num(one).real() / iterations(before),
@@ -50,8 +55,10 @@ fn change(
     ];
     let scale = iterations(after) / iterations(before);
     let of_counts = p_value_of_counts(effective(one), effective(other), share);
-    // Two tests, so that many incidents and large ones are both found.
-    let p_value = of_delays([(before, one), (after, other)]).map_or(of_counts, |of_delays| {
+    let is_of_blocks = runs.iter().all(|runs| runs.len() == 1);
+    // Two tests, so that many incidents and large ones are both found. Blocks of several runs are not independent.
+    let of_delays = is_of_blocks.then(|| of_delays([(before, one), (after, other)]));
+    let p_value = of_delays.flatten().map_or(of_counts, |of_delays| {
         (2.0 * of_delays.min(of_counts)).min(1.0)
     });
     RunChange {
@@ -61,10 +68,13 @@ fn change(
         after: rates[1],
         ratio: (rates[0] > 0.0).then(|| rates[1] / rates[0]),
         interval: None,
-        cost_ns: other.total_delay_ns().real() - one.total_delay_ns().real() * scale,
+        cost_ns: (other.total_delay_ns().real() - one.total_delay_ns().real() * scale)
+            / runs[1].len().max(1).real(),
         p_value,
+        share: 0.0,
         corrected_p: 1.0,
         is_separate: true,
+        smallest_visible: None,
         blocks: None,
     }
 }

@@ -34,6 +34,8 @@ pub struct LevelTest {
     pub p_value: f64,
     /// True if the ranges of the two runs are farther apart than either is wide.
     pub is_separate: bool,
+    /// The ratio from which an increase would be separate; `None` if the first run has a level of 0.
+    pub smallest_visible: Option<f64>,
 }
 
 /// Compares the blocks of two runs, in order of time; `None` if one has fewer than [`MIN_BLOCKS`]. All results but the
@@ -54,9 +56,13 @@ pub fn compare_levels(before: &[f64], after: &[f64]) -> Option<LevelTest> {
     let spread = (low.1 - low.0).max(high.1 - high.0);
     let gap = (high.0 - low.1).max(low.0 - high.1);
     let scale = high.1.abs().max(low.1.abs());
+    let levels = [median(&before), median(&after)];
+    // Shifted upwards, the second range is separate once it is a spread above the first.
+    let lowest = levels[1] - high.0 + low.1 + spread;
     Some(LevelTest {
-        before: median(&before),
-        after: median(&after),
+        before: levels[0],
+        after: levels[1],
+        smallest_visible: (levels[0] > 0.0).then(|| (lowest / levels[0]).max(1.0)),
         ratio: ratios.as_deref().map(median),
         interval: ratios.and_then(|ratios| test.interval(&ratios, inflation)),
         spread,

@@ -43,10 +43,17 @@
 //! (quasi-Poisson). Their delays per iteration are compared by the rank-sum test of the blocks; of the two tests the
 //! better one counts, times two.
 //!
+//! # Several runs a side
+//!
+//! Blocks of one run do not show what runs of one program differ by: with noise of 2 % from run to run, two of twelve
+//! comparisons of one run with one other found a change that was none. From three runs of a side on, the unit is the run: `run_test.rs` has the test and
+//! its reasons. New is then what all runs of the second side have and none of the first, judged by all their blocks; the
+//! variance of numbers of incidents over their mean is that over blocks or that over runs, whichever is larger.
+//!
 //! # Limits
 //!
-//! Runs are compared once each. A change of the machine between them cannot be distinguished from one of the program.
-//! Levels outside the iterations are not compared, since there is one value of each a run.
+//! With one run a side, a change of the machine between them cannot be distinguished from one of the program. Levels
+//! outside the iterations are not compared, since there is one value of each a run.
 //!
 //! The result is deterministic and has no random numbers.
 
@@ -67,11 +74,16 @@ mod level_test;
 mod paths;
 mod presence;
 mod rank_sum;
+mod run_test;
+mod runs_of_side;
+mod sampled_run;
 mod side;
 
 pub use change::{ChangeAspect, ChangeSubject, FALSE_DISCOVERIES, RunChange};
-pub use comparison::SideComparison;
-pub use incidents::ALL_INCIDENTS;
+pub use comparison::{ComparisonUnit, MIN_RUNS, SideComparison};
 pub use level_test::{LevelTest, MIN_BLOCKS, compare_levels, typical_ns};
 pub use paths::{CallStructure, NameId, PathId, PathTable};
-pub use side::{BlockSample, BlockSeries, FeaturePresence, IncidentSample, RunSamples};
+pub use sampled_run::SampledRun;
+pub use side::{
+    ALL_INCIDENTS, BlockSample, BlockSeries, FeaturePresence, IncidentSample, RunSamples,
+};

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// A call path: an index into [`PathTable`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PathId(pub u32);
 
 /// A function: an index into [`PathTable`].
@@ -11,7 +13,7 @@ pub struct PathId(pub u32);
 pub struct NameId(pub u32);
 
 /// The structure of a call: its path, and which paths it calls directly, ascending.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct CallStructure {
     /// The path of the call.
     pub path: PathId,
@@ -19,9 +21,9 @@ pub struct CallStructure {
     pub callees: Vec<PathId>,
 }
 
-/// The call paths of two runs. Both runs are collected with the same table, so that equal paths have equal ids. A
-/// function that calls itself directly is one entry of a path.
-#[derive(Clone, Debug, Default)]
+/// The call paths of runs: equal paths have equal ids. A function that calls itself directly is one entry of a path.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "StoredPaths", into = "StoredPaths")]
 pub struct PathTable {
     names: Vec<String>,
     by_name: BTreeMap<String, NameId>,
@@ -36,7 +38,63 @@ struct CallPath {
     callees: Vec<PathId>,
 }
 
+/// A table in a file: each path has a smaller index than those that it calls.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredPaths {
+    names: Vec<String>,
+    /// The caller's path and the function of each path.
+    paths: Vec<(Option<u32>, u32)>,
+}
+
+impl From<PathTable> for StoredPaths {
+    fn from(table: PathTable) -> Self {
+        let paths = table.paths.iter();
+        Self {
+            paths: paths
+                .map(|it| (it.caller.map(|of| of.0), it.name.0))
+                .collect(),
+            names: table.names,
+        }
+    }
+}
+
+impl TryFrom<StoredPaths> for PathTable {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredPaths) -> Result<Self, Self::Error> {
+        let mut table = Self::default();
+        let names: Vec<NameId> = stored
+            .names
+            .iter()
+            .map(|name| table.function(name))
+            .collect();
+        for (at, (caller, name)) in stored.paths.iter().enumerate() {
+            let caller = caller.map(PathId);
+            if caller.is_some_and(|caller| index(caller) >= at) {
+                return Err("a call path comes before its caller");
+            }
+            let name = usize::try_from(*name).ok().and_then(|name| names.get(name));
+            let name = *name.ok_or("a call path has no function")?;
+            if index(table.call(caller, name)) != at {
+                return Err("a call path occurs twice");
+            }
+        }
+        Ok(table)
+    }
+}
+
 impl PathTable {
+    /// Adds the paths of another table. Returns the id of each of them here.
+    pub fn add_all(&mut self, other: &Self) -> Vec<PathId> {
+        let mut own: Vec<PathId> = Vec::with_capacity(other.paths.len());
+        for path in &other.paths {
+            let name = self.function(other.name(path.name));
+            let caller = path.caller.map(|caller| own[index(caller)]);
+            own.push(self.call(caller, name));
+        }
+        own
+    }
+
     /// Returns the function with a name, which is added if it is new.
     pub fn function(&mut self, name: &str) -> NameId {
         if let Some(&known) = self.by_name.get(name) {
@@ -132,5 +190,20 @@ mod tests {
         assert_eq!(paths.call(Some(inner), step), inner, "direct recursion");
         assert_eq!(paths.names_of(inner), ["main", "step"]);
         assert_eq!((paths.len(), paths.function("step")), (2, step));
+    }
+
+    #[test]
+    fn paths_of_another_table_keep_their_names() {
+        let mut one = PathTable::default();
+        let [main, step, other] = ["main", "step", "other"].map(|name| one.function(name));
+        let outer = one.call(None, main);
+        one.call(Some(outer), step);
+        let mut two = PathTable::default();
+        let main = two.function("main");
+        let outer = two.call(None, main);
+        let own = two.add_all(&one);
+        assert_eq!((own[0], own.len(), two.len()), (outer, 2, 2));
+        assert_eq!(two.names_of(own[1]), ["main", "step"]);
+        assert_ne!(one.function("step"), other);
     }
 }

@@ -120,8 +120,10 @@ fn change(
         interval: None,
         cost_ns,
         p_value: inside.min(outside),
+        share: 0.0,
         corrected_p: 1.0,
         is_separate: true,
+        smallest_visible: None,
         blocks: Some((num_with, with.num_blocks())),
     }
 }

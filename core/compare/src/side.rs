@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::Real;
+use serde::{Deserialize, Serialize};
 
-use super::level_test::typical_ns;
-use super::paths::{CallStructure, PathId};
+use super::level_test::{median, typical_ns};
+use super::paths::{CallStructure, PathId, PathTable, index};
+
+/// The kind of all incidents together.
+pub const ALL_INCIDENTS: &str = "any";
 
 /// The calls of one path on one rank in one block of iterations.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct BlockSample {
     /// Number of calls.
     pub num_calls: u64,
@@ -32,7 +36,7 @@ impl BlockSample {
 }
 
 /// The samples of a path: those of each block, of all lanes in any order.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct BlockSeries {
     blocks: Vec<Vec<BlockSample>>,
 }
@@ -71,16 +75,24 @@ impl BlockSeries {
         all.fold(0, i64::saturating_add)
     }
 
-    /// Returns the typical duration of each block that has calls: the mean of the lanes', weighted by calls.
+    /// Returns the median of the typical durations of the blocks; `None` without calls.
+    pub fn level_ns(&self) -> Option<f64> {
+        let mut typical = self.typical();
+        typical.sort_by(f64::total_cmp);
+        (!typical.is_empty()).then(|| median(&typical))
+    }
+
+    /// Returns the same with the lanes of each block joined.
+    fn condensed(&self) -> Self {
+        let joined = |samples: &Vec<BlockSample>| joined(samples).into_iter().collect();
+        Self {
+            blocks: self.blocks.iter().map(joined).collect(),
+        }
+    }
+
+    /// Returns the typical duration of each block that has calls.
     pub(crate) fn typical(&self) -> Vec<f64> {
-        let of_block = |samples: &Vec<BlockSample>| {
-            let num_calls = samples.iter().map(|it| it.num_calls).sum::<u64>();
-            let weighted = samples.iter().map(|it| it.num_calls.real() * it.typical_ns);
-            let mut weighted: Vec<f64> = weighted.collect();
-            // Sums of doubles depend on their order; that of the ranks must not matter.
-            weighted.sort_by(f64::total_cmp);
-            (num_calls > 0).then(|| weighted.iter().sum::<f64>() / num_calls.real())
-        };
+        let of_block = |samples: &Vec<BlockSample>| Some(joined(samples)?.typical_ns);
         self.blocks.iter().filter_map(of_block).collect()
     }
 
@@ -103,8 +115,31 @@ impl BlockSeries {
     }
 }
 
+/// Returns the samples of lanes as one: the typical duration is the mean of the lanes', weighted by calls. `None` without
+/// calls.
+fn joined(samples: &[BlockSample]) -> Option<BlockSample> {
+    if let [sample] = samples {
+        return Some(*sample).filter(|it| it.num_calls > 0);
+    }
+    let num_calls = samples
+        .iter()
+        .map(|it| it.num_calls)
+        .fold(0, u64::saturating_add);
+    let weighted = samples.iter().map(|it| it.num_calls.real() * it.typical_ns);
+    let mut weighted: Vec<f64> = weighted.collect();
+    // Sums of doubles depend on their order; that of the ranks must not matter.
+    weighted.sort_by(f64::total_cmp);
+    (num_calls > 0).then(|| BlockSample {
+        num_calls,
+        typical_ns: weighted.iter().sum::<f64>() / num_calls.real(),
+        total_ns: samples
+            .iter()
+            .fold(0, |sum, it| sum.saturating_add(it.total_ns)),
+    })
+}
+
 /// The occurrences of a path or structure in a run.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct FeaturePresence {
     /// For each block, whether it occurs in it.
     pub blocks: Vec<bool>,
@@ -121,10 +156,25 @@ impl FeaturePresence {
     pub fn num_blocks(&self) -> usize {
         self.blocks.iter().filter(|is_in| **is_in).count()
     }
+
+    /// Appends the blocks of a further run, of which `num_before` are before. Calls and time become those of all runs;
+    /// outside of the iterations the fewest ranks count.
+    fn append(&mut self, of_run: &Self, num_before: usize) {
+        let is_first = self.num_calls == 0;
+        self.num_ranks_outside = if is_first {
+            of_run.num_ranks_outside
+        } else {
+            self.num_ranks_outside.min(of_run.num_ranks_outside)
+        };
+        self.blocks.resize(num_before, false);
+        self.blocks.extend(&of_run.blocks);
+        self.num_calls += of_run.num_calls;
+        self.inclusive_ns = self.inclusive_ns.saturating_add(of_run.inclusive_ns);
+    }
 }
 
 /// The incidents of one kind.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct IncidentSample {
     /// Number of incidents in each block.
     pub in_block: Vec<usize>,
@@ -147,7 +197,7 @@ impl IncidentSample {
 }
 
 /// The samples of one run, or of a part of it.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct RunSamples {
     /// Number of iterations in each block; of equal parts of the time if the program has no iterations.
     pub iterations_in_block: Vec<usize>,
@@ -169,7 +219,92 @@ pub struct RunSamples {
     pub incidents: BTreeMap<String, IncidentSample>,
 }
 
+/// Maximum number of blocks of stored samples: more than any release cuts a run into.
+const MAX_STORED_BLOCKS: usize = 1 << 10;
+/// Maximum number of iterations, ranks or calls of stored samples, so that sums cannot overflow.
+const MAX_STORED_COUNT: u64 = 1 << 48;
+
 impl RunSamples {
+    /// Returns the samples with the ids of another table; `own` has that of each path. Lanes are joined, which changes
+    /// nothing but the size.
+    #[must_use]
+    pub fn with_ids(&self, own: &[PathId]) -> Self {
+        let id = |path: PathId| own[index(path)];
+        let series = |all: &BTreeMap<PathId, BlockSeries>| {
+            let all = all.iter().map(|(path, it)| (id(*path), it.condensed()));
+            all.collect()
+        };
+        let shapes = self.shapes.iter().map(|(shape, it)| {
+            let mut callees: Vec<PathId> = shape.callees.iter().map(|callee| id(*callee)).collect();
+            callees.sort_unstable();
+            let path = id(shape.path);
+            (CallStructure { path, callees }, it.clone())
+        });
+        Self {
+            iterations_in_block: self.iterations_in_block.clone(),
+            num_ranks: self.num_ranks,
+            total_ns: self.total_ns,
+            iterations: self.iterations.condensed(),
+            work: series(&self.work),
+            waits: series(&self.waits),
+            paths: self
+                .paths
+                .iter()
+                .map(|(path, it)| (id(*path), it.clone()))
+                .collect(),
+            shapes: shapes.collect(),
+            incidents: self.incidents.clone(),
+        }
+    }
+
+    /// Checks samples from a file.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self, paths: &PathTable) -> Result<(), &'static str> {
+        let of_shapes = self
+            .shapes
+            .keys()
+            .flat_map(|it| it.callees.iter().chain([&it.path]));
+        let ids = self
+            .work
+            .keys()
+            .chain(self.waits.keys())
+            .chain(self.paths.keys());
+        if ids.chain(of_shapes).any(|id| index(*id) >= paths.len()) {
+            return Err("a sample is of an unknown call path");
+        }
+        let num_blocks = self.num_blocks();
+        let series = self.work.values().chain(self.waits.values());
+        let series = series.chain([&self.iterations]);
+        let presences = self.paths.values().chain(self.shapes.values());
+        let are_whole = num_blocks <= MAX_STORED_BLOCKS
+            && series.clone().all(|it| it.blocks.len() == num_blocks)
+            && presences.clone().all(|it| it.blocks.len() == num_blocks)
+            && self
+                .incidents
+                .values()
+                .all(|it| it.in_block.len() == num_blocks && it.delay_ns.len() == num_blocks);
+        if !are_whole {
+            return Err("the samples have different numbers of blocks");
+        }
+        let whole = |num: usize| u64::try_from(num).unwrap_or(u64::MAX);
+        let incidents = self.incidents.values().flat_map(|it| &it.in_block);
+        let counts = self.iterations_in_block.iter().chain(incidents);
+        let counts = counts.chain([&self.num_ranks]).map(|num| whole(*num));
+        let samples = series.flat_map(|it| it.blocks.iter().flatten());
+        let samples = samples.map(|it| it.num_calls);
+        let presences = presences.flat_map(|it| [it.num_calls, whole(it.num_ranks_outside)]);
+        if counts
+            .chain(samples)
+            .chain(presences)
+            .any(|num| num > MAX_STORED_COUNT)
+        {
+            return Err("a number of the samples is too large");
+        }
+        Ok(())
+    }
+
     /// Returns the number of blocks.
     pub fn num_blocks(&self) -> usize {
         self.iterations_in_block.len()
@@ -178,6 +313,61 @@ impl RunSamples {
     /// Returns the number of iterations.
     pub fn num_iterations(&self) -> usize {
         self.iterations_in_block.iter().sum()
+    }
+
+    /// Returns what any of some runs has, with the blocks of all of them, one run after another. Levels are left out:
+    /// those of runs are not comparable block by block.
+    pub(crate) fn in_any_of(runs: &[&Self]) -> Self {
+        let mut all = Self {
+            num_ranks: runs.iter().map(|run| run.num_ranks).max().unwrap_or(0),
+            ..Self::default()
+        };
+        for run in runs {
+            let num_before = all.num_blocks();
+            all.iterations_in_block.extend(&run.iterations_in_block);
+            let num_blocks = all.num_blocks();
+            all.total_ns = all.total_ns.saturating_add(run.total_ns);
+            for (path, presence) in &run.paths {
+                let joined = all.paths.entry(*path).or_default();
+                joined.append(presence, num_before);
+            }
+            for (shape, presence) in &run.shapes {
+                let joined = all.shapes.entry(shape.clone()).or_default();
+                joined.append(presence, num_before);
+            }
+            for (kind, sample) in &run.incidents {
+                let joined = all.incidents.entry(kind.clone()).or_default();
+                joined.in_block.resize(num_before, 0);
+                joined.in_block.extend(&sample.in_block);
+                joined.delay_ns.resize(num_before, 0);
+                joined.delay_ns.extend(&sample.delay_ns);
+            }
+            let presences = all.paths.values_mut().chain(all.shapes.values_mut());
+            presences.for_each(|it| it.blocks.resize(num_blocks, false));
+            for joined in all.incidents.values_mut() {
+                joined.in_block.resize(num_blocks, 0);
+                joined.delay_ns.resize(num_blocks, 0);
+            }
+        }
+        all
+    }
+
+    /// Returns the same as [`in_any_of`](Self::in_any_of), with only those paths and structures that each run has.
+    pub(crate) fn in_all_of(runs: &[&Self]) -> Self {
+        let mut all = Self::in_any_of(runs);
+        let is_in_all = |has: &dyn Fn(&Self) -> bool| runs.iter().all(|run| has(run));
+        all.paths
+            .retain(|path, _| is_in_all(&|run| run.paths.contains_key(path)));
+        all.shapes
+            .retain(|shape, _| is_in_all(&|run| run.shapes.contains_key(shape)));
+        all
+    }
+
+    /// Returns the number of incidents of a kind, or of all.
+    pub(crate) fn num_incidents(&self, kind: &str) -> usize {
+        let of_kinds = self.incidents.iter();
+        let of_kinds = of_kinds.filter(|(it, _)| kind == ALL_INCIDENTS || *it == kind);
+        of_kinds.map(|(_, it)| it.num_incidents()).sum()
     }
 
     /// Returns the incidents of all kinds.

@@ -110,7 +110,7 @@ fn share_with_findings(noise: Noise, are_halves: bool, seed: u64) -> f64 {
             side(all.collect())
         };
         let (before, after) = (collect(false), collect(!are_halves));
-        let comparison = SideComparison::new(&paths(), &before, &after);
+        let comparison = SideComparison::new(&paths(), &[&before], &[&after]);
         num_found += u32::from(!comparison.changes.is_empty());
     }
     f64::from(num_found) / f64::from(num_pairs)
@@ -165,7 +165,7 @@ fn a_change_above_the_noise_is_found_with_its_figures() {
     let before = side((0..NUM_PATHS).map(|_| series(10)).collect());
     let after = (0..NUM_PATHS).map(|at| series(if at == 5 { 18 } else { 10 }));
     let after = side(after.collect());
-    let comparison = SideComparison::new(&paths(), &before, &after);
+    let comparison = SideComparison::new(&paths(), &[&before], &[&after]);
     let [change] = comparison.changes.as_slice() else {
         panic!("one change: {:?}", comparison.changes);
     };
@@ -199,7 +199,7 @@ fn more_incidents_are_a_finding_and_one_more_is_not() {
     let none = with(&single);
     single[4] = 1;
     let compare = |before: &RunSamples, after: &RunSamples| {
-        let comparison = SideComparison::new(&paths(), before, after);
+        let comparison = SideComparison::new(&paths(), &[before], &[after]);
         comparison
             .changes
             .into_iter()
@@ -247,7 +247,7 @@ proptest! {
     fn the_order_of_ranks_does_not_matter(before in samples(), after in samples()) {
         let compare = |order| {
             let [one, other] = [&before, &after].map(|values| of_ranks(values, order, 1));
-            SideComparison::new(&paths(), &one, &other)
+            SideComparison::new(&paths(), &[&one], &[&other])
         };
         prop_assert_eq!(compare([0, 1, 2, 3]), compare([3, 1, 0, 2]));
     }
@@ -257,7 +257,7 @@ proptest! {
         let compare = |unit_ns| {
             let one = of_ranks(&before, [0, 1, 2, 3], unit_ns);
             let other = of_ranks(&after, [0, 1, 2, 3], unit_ns * factor);
-            let found = SideComparison::new(&paths(), &one, &other);
+            let found = SideComparison::new(&paths(), &[&one], &[&other]);
             let decided = found.changes.into_iter();
             decided.map(|it| (it.subject, it.aspect, it.p_value.to_bits())).collect::<Vec<_>>()
         };
@@ -269,7 +269,7 @@ proptest! {
         let one = of_ranks(&before, [0, 1, 2, 3], 1);
         let other = of_ranks(&after, [0, 1, 2, 3], factor);
         let subjects = |before: &RunSamples, after: &RunSamples| {
-            let found = SideComparison::new(&paths(), before, after);
+            let found = SideComparison::new(&paths(), &[before], &[after]);
             found.changes.into_iter().map(|it| (it.subject, it.aspect)).collect::<Vec<_>>()
         };
         prop_assert_eq!(subjects(&one, &other), subjects(&other, &one));

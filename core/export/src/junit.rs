@@ -21,11 +21,22 @@ pub enum JunitOutcome {
     Skipped(String),
 }
 
+/// The suite of checks.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct JunitSuite {
+    /// Its name.
+    pub name: String,
+    /// What is known of it: names and values.
+    pub properties: Vec<(String, String)>,
+}
+
 /// One check.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct JunitCase {
     /// Name of the check.
     pub name: String,
+    /// How long it took, if that is known.
+    pub seconds: Option<f64>,
     /// Its outcome.
     pub outcome: JunitOutcome,
 }
@@ -34,7 +45,7 @@ pub struct JunitCase {
 ///
 /// # Errors
 /// Those of the output.
-pub fn write_junit(out: &mut dyn Write, suite: &str, cases: &[JunitCase]) -> Result<()> {
+pub fn write_junit(out: &mut dyn Write, suite: &JunitSuite, cases: &[JunitCase]) -> Result<()> {
     let num = |is_counted: fn(&JunitOutcome) -> bool| {
         let counted = cases.iter().filter(|case| is_counted(&case.outcome));
         counted.count()
@@ -42,7 +53,8 @@ pub fn write_junit(out: &mut dyn Write, suite: &str, cases: &[JunitCase]) -> Res
     let failures = num(|it| matches!(it, JunitOutcome::Failed { .. }));
     let errors = num(|it| matches!(it, JunitOutcome::Error(_)));
     let skipped = num(|it| matches!(it, JunitOutcome::Skipped(_)));
-    let (suite, tests) = (escaped(suite), cases.len());
+    let (name, tests) = (escaped(&suite.name), cases.len());
+    let all: f64 = cases.iter().filter_map(|case| case.seconds).sum();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(
         out,
@@ -50,12 +62,26 @@ pub fn write_junit(out: &mut dyn Write, suite: &str, cases: &[JunitCase]) -> Res
     )?;
     writeln!(
         out,
-        "  <testsuite name=\"{suite}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
-         skipped=\"{skipped}\">"
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+         skipped=\"{skipped}\" time=\"{all:.3}\">"
     )?;
+    if !suite.properties.is_empty() {
+        writeln!(out, "    <properties>")?;
+        for (property, value) in &suite.properties {
+            let (property, value) = (escaped(property), escaped(value));
+            writeln!(
+                out,
+                "      <property name=\"{property}\" value=\"{value}\"/>"
+            )?;
+        }
+        writeln!(out, "    </properties>")?;
+    }
     for case in cases {
-        let name = escaped(&case.name);
-        write!(out, "    <testcase classname=\"{suite}\" name=\"{name}\"")?;
+        let of_case = escaped(&case.name);
+        write!(out, "    <testcase classname=\"{name}\" name=\"{of_case}\"")?;
+        if let Some(seconds) = case.seconds {
+            write!(out, " time=\"{seconds:.3}\"")?;
+        }
         match &case.outcome {
             JunitOutcome::Passed => writeln!(out, "/>")?,
             JunitOutcome::Failed { message, details } => {

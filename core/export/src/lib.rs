@@ -31,7 +31,7 @@ mod trace;
 pub use cell::TableCell;
 pub use column::{ColumnType, TableColumn};
 pub use format::SinkFormat;
-pub use junit::{JunitCase, JunitOutcome, write_junit};
+pub use junit::{JunitCase, JunitOutcome, JunitSuite, write_junit};
 pub use markdown::{markdown_text, write_markdown_table};
 pub use metadata::table_metadata;
 #[cfg(feature = "parquet")]

@@ -2,18 +2,25 @@
 
 use std::io::{Error, Result};
 
-use callgrove_export::{JunitCase, JunitOutcome, markdown_text, write_junit, write_markdown_table};
+use callgrove_export::{
+    JunitCase, JunitOutcome, JunitSuite, markdown_text, write_junit, write_markdown_table,
+};
 
 fn case(name: &str, outcome: JunitOutcome) -> JunitCase {
     JunitCase {
         name: name.to_owned(),
+        seconds: None,
         outcome,
     }
 }
 
 fn junit(cases: &[JunitCase]) -> Result<String> {
     let mut out = Vec::new();
-    write_junit(&mut out, "callgrove check", cases)?;
+    let suite = JunitSuite {
+        name: "callgrove check".to_owned(),
+        ..JunitSuite::default()
+    };
+    write_junit(&mut out, &suite, cases)?;
     String::from_utf8(out).map_err(Error::other)
 }
 

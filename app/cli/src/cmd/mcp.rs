@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use callgrove_headless::{HeadlessSession, default_folder};
 use callgrove_mcp::{FoundRecords, RunAccess, ServerSettings, WantedRecords, serve_stdio};
+use callgrove_model::Progress;
 use callgrove_provdb::{AccessMode, Filter, Query, check_fields};
 use callgrove_query::RunComparison;
 use callgrove_session::Host as _;
 use serde_json::Value;
 
-use super::comparison::compare;
+use super::comparison::sides;
 use super::drawing::session_wait::{JournalUse, open_session};
 use super::query::sort_key;
 use crate::connect::{credential, store_options};
@@ -52,9 +53,11 @@ impl RunAccess for NativeAccess {
 
     fn compare(&self, before: &str, after: &str) -> Result<RunComparison> {
         let mut clock = Clock::new(false);
-        let (before, _) = compare::read(before, &mut clock)?;
-        let (after, _) = compare::read(after, &mut clock)?;
-        compare::of_runs(&before, &after)
+        let [(before, _), (after, _)] = [
+            sides::read(before, &mut clock)?,
+            sides::read(after, &mut clock)?,
+        ];
+        Ok(RunComparison::of_runs(&before, &after, Progress::none())?)
     }
 
     fn records(&self, wanted: &WantedRecords) -> Result<FoundRecords> {

@@ -1,9 +1,9 @@
 //! Two runs, or the halves of one, and what changed between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_compare::{ALL_INCIDENTS, PathTable, RunSamples, SideComparison};
+use callgrove_compare::{ALL_INCIDENTS, PathTable, RunSamples, SampledRun, SideComparison};
 use callgrove_model::{Cancelled, Progress, TimeNs, Trace};
 use callgrove_patterns::{Iterations, Patterns};
 
@@ -11,6 +11,12 @@ use super::blocks::{Blocks, ComparedPart};
 use super::collect::{collect, is_compared};
 use crate::causes::RunCauses;
 use crate::patterns::RunPatterns;
+
+/// The names of the sides of a comparison in sentences.
+pub const COMPARED_SIDES: [&str; 2] = ["BEFORE", "AFTER"];
+/// Minimum share of the time of the first side in call paths that the second has, too. What does less of its work in
+/// the same places is another program.
+const MIN_SHARED_TIME: f64 = 0.5;
 
 /// A run, or a half of it, that is compared with another one.
 #[derive(Debug)]
@@ -62,17 +68,24 @@ impl ComparedRun {
         spans.map(|(start, _)| start).collect()
     }
 
-    /// Collects the samples of a part of the run.
-    fn side(
+    /// Returns what a comparison needs of it.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller cancelled.
+    pub fn samples(&self, progress: Progress<'_>) -> Result<SampledRun, Cancelled> {
+        self.samples_of(ComparedPart::Whole, progress)
+    }
+
+    fn samples_of(
         &self,
         part: ComparedPart,
-        paths: &mut PathTable,
         progress: Progress<'_>,
-    ) -> Result<ComparedSide, Cancelled> {
+    ) -> Result<SampledRun, Cancelled> {
         let trace = self.causes.trace();
         let blocks = Blocks::new(trace, self.iterations.as_ref(), part);
         let incidents = self.causes.found().incidents();
-        let side = collect(trace, &blocks, incidents, paths, progress)?;
+        let mut paths = PathTable::default();
+        let side = collect(trace, &blocks, incidents, &mut paths, progress)?;
         let mut costliest = BTreeMap::new();
         for incident in incidents.all() {
             let sentence = || self.causes.incident_sentence(incident);
@@ -83,7 +96,8 @@ impl ComparedRun {
                 }
             }
         }
-        Ok(ComparedSide {
+        Ok(SampledRun {
+            paths,
             side,
             costliest,
             has_iterations: blocks.are_iterations(),
@@ -91,21 +105,12 @@ impl ComparedRun {
     }
 }
 
-/// The samples of a side.
-#[derive(Debug)]
-pub(super) struct ComparedSide {
-    pub(super) side: RunSamples,
-    /// The costliest incident of each kind, as a sentence.
-    pub(super) costliest: BTreeMap<String, String>,
-    pub(super) has_iterations: bool,
-}
-
-/// The changes between two runs, or between the halves of one.
+/// The changes between two runs, between several runs a side, or between the halves of one.
 #[derive(Debug)]
 pub struct RunComparison {
     pub(super) paths: PathTable,
-    pub(super) before: ComparedSide,
-    pub(super) after: ComparedSide,
+    /// The runs of each side.
+    pub(super) sides: [Vec<SampledRun>; 2],
     pub(super) comparison: SideComparison,
     /// Names of the two sides in sentences.
     pub(super) labels: [&'static str; 2],
@@ -122,7 +127,7 @@ impl RunComparison {
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
         let sides = [(before, ComparedPart::Whole), (after, ComparedPart::Whole)];
-        Self::new(sides, ["BEFORE", "AFTER"], progress)
+        Self::of_parts(sides, COMPARED_SIDES, progress)
     }
 
     /// Compares the two halves of a run's iterations.
@@ -134,30 +139,42 @@ impl RunComparison {
             (run, ComparedPart::FirstHalf),
             (run, ComparedPart::SecondHalf),
         ];
-        Self::new(sides, ["the first half", "the second half"], progress)
+        Self::of_parts(sides, ["the first half", "the second half"], progress)
     }
 
-    fn new(
+    /// Compares one run a side, or [`callgrove_compare::MIN_RUNS`] and more of at least one. `labels` are the names of the
+    /// sides in sentences.
+    pub fn of_samples(sides: [&[&SampledRun]; 2], labels: [&'static str; 2]) -> Self {
+        Self::new(sides, labels)
+    }
+
+    fn of_parts(
         [before, after]: [(&ComparedRun, ComparedPart); 2],
         labels: [&'static str; 2],
         progress: Progress<'_>,
     ) -> Result<Self, Cancelled> {
-        let mut paths = PathTable::default();
-        let before = before
-            .0
-            .side(before.1, &mut paths, progress.part(0.0, 0.45))?;
-        let after = after
-            .0
-            .side(after.1, &mut paths, progress.part(0.45, 0.9))?;
-        let comparison = SideComparison::new(&paths, &before.side, &after.side);
+        let before = before.0.samples_of(before.1, progress.part(0.0, 0.45))?;
+        let after = after.0.samples_of(after.1, progress.part(0.45, 0.9))?;
+        let compared = Self::new([&[&before], &[&after]], labels);
         progress.at(1.0)?;
-        Ok(Self {
+        Ok(compared)
+    }
+
+    fn new(sides: [&[&SampledRun]; 2], labels: [&'static str; 2]) -> Self {
+        let mut paths = PathTable::default();
+        let sides = sides.map(|runs| -> Vec<SampledRun> {
+            runs.iter().map(|run| run.with_paths(&mut paths)).collect()
+        });
+        let [before, after] = sides
+            .each_ref()
+            .map(|runs| runs.iter().map(|it| &it.side).collect::<Vec<_>>());
+        let comparison = SideComparison::new(&paths, &before, &after);
+        Self {
             paths,
-            before,
-            after,
+            sides,
             comparison,
             labels,
-        })
+        }
     }
 
     /// Returns the changes and their number of tests.
@@ -169,35 +186,67 @@ impl RunComparison {
     pub fn limits(&self) -> Vec<String> {
         let [one, other] = self.labels;
         let mut limits = Vec::new();
-        for (side, label) in [(&self.before, one), (&self.after, other)] {
-            if !side.has_iterations {
+        for (runs, label) in self.sides.iter().zip(self.labels) {
+            if runs.iter().any(|it| !it.has_iterations) {
                 limits.push(format!(
                     "{label} has no loop of time steps: equal parts of its time are compared instead of iterations"
                 ));
             }
         }
+        let all = self
+            .sides
+            .each_ref()
+            .map(|runs| runs.iter().map(|it| &it.side));
         if self.comparison.is_short {
+            let [before, after] = all
+                .clone()
+                .map(|runs| runs.map(RunSamples::num_blocks).min().unwrap_or(0));
             limits.push(format!(
                 "durations and numbers of calls are not compared: that needs {} blocks of iterations a side, and there \
-                 are {} and {}",
+                 are {before} and {after}",
                 callgrove_compare::MIN_BLOCKS,
-                self.before.side.num_blocks(),
-                self.after.side.num_blocks(),
             ));
         }
-        let [before, after] = [&self.before.side, &self.after.side];
-        if before.num_ranks != after.num_ranks {
+        if self.comparison.shared_time < MIN_SHARED_TIME {
             limits.push(format!(
-                "{one} has {} ranks and {other} {}: numbers of calls are compared per rank",
-                before.num_ranks, after.num_ranks
+                "{one} is of another program, or of another version of it: only {:.0} % of its time is in call paths that \
+                 {other} has, too",
+                self.comparison.shared_time * 100.0
+            ));
+        }
+        let [before, after] = all.map(|runs| {
+            let ranks: BTreeSet<usize> = runs.map(|it| it.num_ranks).collect();
+            let ranks: Vec<String> = ranks.iter().map(ToString::to_string).collect();
+            ranks.join(" or ")
+        });
+        if before != after {
+            limits.push(format!(
+                "{one} has {before} ranks and {other} {after}: numbers of calls are compared per rank"
             ));
         }
         limits
     }
 
-    /// Returns the number of iterations of each side that is compared; `None` if a side has no iterations.
+    /// Returns whether the first side says enough about the second to judge it: most of its time is in call paths of both.
+    pub fn is_of_one_program(&self) -> bool {
+        self.comparison.shared_time >= MIN_SHARED_TIME
+    }
+
+    /// Returns the number of runs of each side.
+    pub fn num_runs(&self) -> [usize; 2] {
+        self.sides.each_ref().map(Vec::len)
+    }
+
+    /// Returns the number of iterations of each side that are compared; `None` if a run has no iterations.
     pub fn num_iterations(&self) -> Option<[usize; 2]> {
-        let has_all = self.before.has_iterations && self.after.has_iterations;
-        has_all.then(|| [&self.before, &self.after].map(|it| it.side.num_iterations()))
+        let mut runs = self.sides.iter().flatten();
+        runs.all(|it| it.has_iterations)
+            .then(|| [0, 1].map(|side| self.num_iterations_of(side)))
+    }
+
+    /// Returns the iterations of all runs of a side.
+    pub(super) fn num_iterations_of(&self, side: usize) -> usize {
+        let runs = self.sides[side].iter();
+        runs.map(|it| it.side.num_iterations()).sum()
     }
 }

@@ -1,9 +1,9 @@
-//! Changes between two runs, or between the halves of one.
+//! Changes between two runs, between several runs a side, or between the halves of one.
 //!
 //! ```text
-//! Trace ─ iterations, incidents ─ blocks ─ collect ─ RunSamples ─┐
-//!                                                          ├─ SideComparison ─ rows, sentences
-//! Trace ─ iterations, incidents ─ blocks ─ collect ─ RunSamples ─┘
+//! Trace ─ iterations, incidents ─ blocks ─ collect ─ SampledRun ─┐
+//!                                      a file of runs ─ SampledRun ─┼─ SideComparison ─ rows, sentences
+//! Trace ─ iterations, incidents ─ blocks ─ collect ─ SampledRun ─┘
 //! ```
 //!
 //! `callgrove_compare` holds the statistics and their reasons.
@@ -16,5 +16,5 @@ mod text;
 
 pub use blocks::ComparedPart;
 pub use collect::unplaced_name;
-pub use comparison::{ComparedRun, RunComparison};
+pub use comparison::{COMPARED_SIDES, ComparedRun, RunComparison};
 pub use rows::ChangeRow;

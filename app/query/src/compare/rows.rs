@@ -101,9 +101,16 @@ impl RunComparison {
         self.rows_of(&self.comparison.possible)
     }
 
-    fn rows_of(&self, changes: &[RunChange]) -> Vec<ChangeRow> {
-        let rows = changes.iter().map(|change| ChangeRow::new(self, change));
-        rows.collect()
+    /// Returns the slowdowns that are findings where only slowdowns count, the costliest first.
+    pub fn slowdown_rows(&self) -> Vec<ChangeRow> {
+        let mut rows = self.rows_of(self.comparison.slowdowns());
+        rows.sort_by_key(|row| std::cmp::Reverse(row.cost_us));
+        rows
+    }
+
+    fn rows_of<'a>(&self, changes: impl IntoIterator<Item = &'a RunChange>) -> Vec<ChangeRow> {
+        let rows = changes.into_iter();
+        rows.map(|change| ChangeRow::new(self, change)).collect()
     }
 
     pub(super) fn function_of(&self, subject: &ChangeSubject) -> String {

@@ -7,7 +7,7 @@ use callgrove_compare::{
 };
 use callgrove_model::{DurationNs, thousands};
 
-use super::comparison::{ComparedSide, RunComparison};
+use super::comparison::RunComparison;
 
 /// Maximum number of callees that a sentence about a structure names.
 const NUM_CALLEES: usize = 3;
@@ -73,29 +73,31 @@ impl RunComparison {
 
     fn incidents(&self, kind: &str) -> String {
         let is_any = kind == ALL_INCIDENTS;
-        let num = |side: &ComparedSide| {
-            if is_any {
-                return side.side.all_incidents().num_incidents();
-            }
-            let sample = side.side.incidents.get(kind);
-            sample.map_or(0, IncidentSample::num_incidents)
+        let num = |side: usize| -> usize {
+            let runs = self.sides[side].iter().map(|it| &it.side);
+            let in_run = runs.map(|run| match run.incidents.get(kind) {
+                _ if is_any => run.all_incidents().num_incidents(),
+                sample => sample.map_or(0, IncidentSample::num_incidents),
+            });
+            in_run.sum()
         };
-        let [before, after] = [&self.before, &self.after].map(num);
-        let side = if after > 0 { &self.after } else { &self.before };
+        let (before, after) = (num(0), num(1));
+        let side = usize::from(after > 0);
+        let mut runs = self.sides[side].iter();
+        let example = runs.find_map(|it| it.costliest.get(kind));
         let what = if is_any {
             String::new()
         } else {
             format!(" of the kind `{kind}`")
         };
-        let example = side.costliest.get(kind);
         let example = example.map_or_else(String::new, |it| format!(", such as \"{it}\""));
         format!(
             "{} incidents{what} in {} iterations of {}, {} in {} of {}{example}",
             thousands(after),
-            thousands(self.after.side.num_iterations()),
+            thousands(self.num_iterations_of(1)),
             self.labels[1],
             thousands(before),
-            thousands(self.before.side.num_iterations()),
+            thousands(self.num_iterations_of(0)),
             self.labels[0],
         )
     }
@@ -124,12 +126,9 @@ impl RunComparison {
 
     /// Returns how a structure differs from the most frequent one of the side that lacks it.
     fn structure(&self, shape: &CallStructure, is_new: bool) -> String {
-        let other = if is_new { &self.before } else { &self.after };
-        let of_path = other
-            .side
-            .shapes
-            .iter()
-            .filter(|(it, _)| it.path == shape.path);
+        let other = &self.sides[usize::from(!is_new)];
+        let of_path = other.iter().flat_map(|it| &it.side.shapes);
+        let of_path = of_path.filter(|(it, _)| it.path == shape.path);
         let usual = of_path.max_by_key(|(it, presence)| (presence.num_calls, *it));
         let usual: BTreeSet<PathId> = usual
             .map(|(it, _)| it.callees.iter().copied().collect())

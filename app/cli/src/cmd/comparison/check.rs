@@ -1,50 +1,117 @@
-//! `callgrove check`: whether a run is as good as a reference.
+//! `callgrove check`: whether runs are as good as a reference.
 
+use std::io;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use callgrove_model::{DurationNs, Forest, thousands};
-use callgrove_pipeline::read_tree_model;
-use callgrove_query::{ChangeRow, ComparedRun, RunComparison};
-use callgrove_session::{
-    Detection, Explainer, LearnSettings, ModelSettings, SavedModel, TreeDelays, analyze,
-    grow_forest, rareness_text, suggest_roots, tree_rows,
+use anyhow::{Context, Result, bail, ensure};
+use callgrove_args::{CheckArgs, CheckKind, CheckReportArgs};
+use callgrove_check::{
+    AbnormalSettings, CheckReference, CheckReport, CheckResult, CheckVerdict, CheckedRun,
+    CheckedRuns, Outcome, Stages,
 };
+use callgrove_headless::{Readers, replace_file_with};
+use callgrove_model::Progress;
+use callgrove_pipeline::read_tree_model;
+use callgrove_source::SourceError;
 
-use super::compare::{of_runs, read};
-use super::outcome::{Outcome, Outcomes};
+use super::sides::{read_baseline, read_side};
 use crate::exit::Exit;
+use crate::host::check_source;
 use crate::output::{Clock, print, warn, with_progress};
-use callgrove_args::{CheckArgs, CheckKind, Slowdown};
 
-/// Maximum number of reasons of an abnormal execution in a report.
-const NUM_REASONS: usize = 2;
-
-/// The reference of a check.
-enum Reference {
-    Run(Box<ComparedRun>),
-    Model(Box<SavedModel>),
-}
+/// The file of the summary of a step, as GitHub Actions name it.
+const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
+    args.runs
+        .iter()
+        .chain(&args.reference)
+        .try_for_each(|it| check_name(it))?;
+    if let Some(file) = args.baseline.as_deref().filter(|it| !it.exists()) {
+        bail!("no such file: {}", file.display());
+    }
     let mut clock = Clock::new(args.timings);
-    let (all, exit) = match checked(args, &mut clock) {
-        Ok(checked) => checked,
+    let mut report = CheckReport {
+        runs: args.runs.clone(),
+        references: match &args.baseline {
+            Some(file) => vec![file.display().to_string()],
+            None => args.reference.clone(),
+        },
+        results: Vec::new(),
+        figures: Vec::new(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let exit = match check_all(args, &mut report, &mut clock) {
+        Ok(exit) => exit,
         // A job in continuous integration needs its report in this case, too.
-        Err(error) => (unchecked(args, &error), Exit::Success),
+        Err(error) => {
+            report.results = unchecked(args, &error);
+            Exit::Success
+        }
     };
-    let outcomes = Outcomes {
-        run: args.run.clone(),
-        reference: args.reference.clone(),
-        all,
+    write_files(&report, &args.reports)?;
+    print(|out| {
+        report.write_text(out)?;
+        if args.reports.github {
+            report.write_github(out)?;
+        }
+        Ok(())
+    })?;
+    let of_checks = match report.verdict() {
+        CheckVerdict::Passed => Exit::Success,
+        CheckVerdict::Failed => Exit::Failed,
+        CheckVerdict::Unchecked => Exit::Unchecked,
     };
-    outcomes.write_files(args.junit.as_deref(), args.markdown.as_deref())?;
-    print(|out| outcomes.write_text(out))?;
-    Ok(outcomes.exit().and(exit))
+    Ok(of_checks.and(exit))
 }
 
-/// Returns the outcome of each check of a run or reference that could not be read.
-fn unchecked(args: &CheckArgs, error: &anyhow::Error) -> Vec<(CheckKind, Outcome)> {
+/// Refuses a name of nothing. That is a mistake of the command and no outcome: a job may be set to ignore what is not
+/// checked.
+fn check_name(source: &str) -> Result<()> {
+    let Err(error) = check_source(source) else {
+        return Ok(());
+    };
+    match error.downcast_ref() {
+        Some(
+            SourceError::NotFound { .. }
+            | SourceError::BadPattern { .. }
+            | SourceError::NoMatch { .. },
+        ) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn write_files(report: &CheckReport, to: &CheckReportArgs) -> Result<()> {
+    type Write = fn(&CheckReport, &mut dyn io::Write) -> io::Result<()>;
+    let files: [(&Option<std::path::PathBuf>, Write); 5] = [
+        (&to.junit, CheckReport::write_junit),
+        (&to.markdown, CheckReport::write_markdown),
+        (&to.json, CheckReport::write_json),
+        (&to.sarif, CheckReport::write_sarif),
+        (&to.metrics, CheckReport::write_metrics),
+    ];
+    for (path, write) in files {
+        if let Some(path) = path {
+            replace_file_with(path, Readers::ByMask, |file| write(report, file))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    if to.github
+        && let Some(path) = std::env::var_os(SUMMARY_VARIABLE)
+    {
+        let summary = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path);
+        summary
+            .and_then(|mut file| report.write_markdown(&mut file))
+            .with_context(|| format!("cannot write {}", Path::new(&path).display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the outcome of each check of what could not be read.
+fn unchecked(args: &CheckArgs, error: &anyhow::Error) -> Vec<CheckResult> {
     let mut kinds = args.fail_on.clone();
     if kinds.is_empty() {
         kinds = vec![CheckKind::Incident, CheckKind::Abnormal, CheckKind::Slower];
@@ -52,57 +119,81 @@ fn unchecked(args: &CheckArgs, error: &anyhow::Error) -> Vec<(CheckKind, Outcome
     let reason = format!("{error:#}");
     let outcomes = kinds.into_iter();
     outcomes
-        .map(|kind| (kind, Outcome::Unchecked(reason.clone())))
+        .map(|kind| CheckResult {
+            check: kind.name(),
+            outcome: Outcome::Unchecked(reason.clone()),
+            seconds: 0.0,
+        })
         .collect()
 }
 
-/// Returns the outcomes of all checks, and the exit code for the damage of the traces.
-fn checked(args: &CheckArgs, clock: &mut Clock) -> Result<(Vec<(CheckKind, Outcome)>, Exit)> {
-    let (reference, mut exit) = read_reference(&args.reference, clock)
-        .with_context(|| format!("cannot use the reference {}", args.reference))?;
-    let (run, exit_of_run) =
-        read(&args.run, clock).with_context(|| format!("cannot read {}", args.run))?;
-    exit = exit.and(exit_of_run);
-    let comparison = match &reference {
-        Reference::Run(reference) => Some(of_runs(reference, &run)?),
-        Reference::Model(_) => None,
-    };
-    for limit in comparison.iter().flat_map(RunComparison::limits) {
+/// Adds the outcomes of all checks to a report. Returns the exit code for the damage of the traces.
+fn check_all(args: &CheckArgs, report: &mut CheckReport, clock: &mut Clock) -> Result<Exit> {
+    let (reference, mut exit) = read_reference(args, clock)?;
+    let (runs, of_runs) = read_side(&args.runs, clock).context("cannot read the run")?;
+    exit = exit.and(of_runs);
+    let checked = CheckedRuns::new(reference, runs)?;
+    for limit in checked.comparison().iter().flat_map(|it| it.limits()) {
         warn(&limit);
     }
-    let mut all = Vec::new();
-    for kind in kinds(args, &reference) {
+    let visible = checked.smallest_visible_percent();
+    let figure = visible.map(|it| ("callgrove_smallest_visible_percent", it));
+    report.figures.extend(figure);
+    let settings = AbnormalSettings {
+        function: args.function.clone(),
+        seed: args.seed,
+    };
+    for kind in kinds(args, &checked) {
+        let start = std::time::Instant::now();
         let outcome = match kind {
-            CheckKind::Incident => incidents(&run, comparison.as_ref()),
-            CheckKind::Slower => slower(comparison.as_ref(), args.max_slowdown),
-            // What cannot be judged is an outcome, not an error of the program.
-            CheckKind::Abnormal => abnormal(args, &run, &reference)
-                .unwrap_or_else(|error| Outcome::Unchecked(format!("{error:#}"))),
+            CheckKind::Incident => checked.incidents(),
+            CheckKind::Slower => checked.slower(args.max_slowdown.0),
+            CheckKind::Abnormal => checked.abnormal(&settings, &ShownStages),
         };
-        all.push((kind, outcome));
+        report.results.push(CheckResult {
+            check: kind.name(),
+            // What cannot be judged is an outcome, not an error of the program.
+            outcome: outcome.unwrap_or_else(|error| Outcome::Unchecked(format!("{error:#}"))),
+            seconds: start.elapsed().as_secs_f64(),
+        });
         clock.lap(kind.name());
     }
-    Ok((all, exit))
+    Ok(exit)
 }
 
-/// Reads a saved model or a run.
-fn read_reference(source: &str, clock: &mut Clock) -> Result<(Reference, Exit)> {
-    let path = Path::new(source);
-    if path.is_file()
-        && let Ok(model) = read_tree_model(path)
-    {
-        return Ok((Reference::Model(Box::new(model)), Exit::Success));
+/// Reads a saved model, a baseline or runs.
+fn read_reference(args: &CheckArgs, clock: &mut Clock) -> Result<(CheckReference, Exit)> {
+    if let Some(file) = &args.baseline {
+        let baseline = read_baseline(file)?;
+        let runs: Vec<CheckedRun> = baseline
+            .runs()
+            .iter()
+            .map(CheckedRun::of_baseline)
+            .collect();
+        ensure!(!runs.is_empty(), "{} has no run", file.display());
+        return Ok((CheckReference::Runs(runs), Exit::Success));
     }
-    let (run, exit) = read(source, clock)?;
-    Ok((Reference::Run(Box::new(run)), exit))
+    if let [source] = &args.reference[..]
+        && Path::new(source).is_file()
+        && let Ok(model) = read_tree_model(Path::new(source))
+    {
+        return Ok((CheckReference::Model(Box::new(model)), Exit::Success));
+    }
+    let read = read_side(&args.reference, clock);
+    let (runs, exit) =
+        read.with_context(|| format!("cannot use the reference {}", args.reference.join(", ")))?;
+    Ok((CheckReference::Runs(runs), exit))
 }
 
 /// Returns the requested checks, or all that the reference allows; each once, in order.
-fn kinds(args: &CheckArgs, reference: &Reference) -> Vec<CheckKind> {
+fn kinds(args: &CheckArgs, checked: &CheckedRuns) -> Vec<CheckKind> {
     let mut kinds = args.fail_on.clone();
     if kinds.is_empty() {
-        kinds.extend([CheckKind::Incident, CheckKind::Abnormal]);
-        if matches!(reference, Reference::Run(_)) {
+        kinds.push(CheckKind::Incident);
+        if checked.has_executions() {
+            kinds.push(CheckKind::Abnormal);
+        }
+        if checked.comparison().is_some() {
             kinds.push(CheckKind::Slower);
         }
     }
@@ -111,164 +202,11 @@ fn kinds(args: &CheckArgs, reference: &Reference) -> Vec<CheckKind> {
     kinds
 }
 
-fn incidents(run: &ComparedRun, comparison: Option<&RunComparison>) -> Outcome {
-    let Some(comparison) = comparison else {
-        return of_all_incidents(run);
-    };
-    let is_more = |row: &ChangeRow| row.kind == "incidents" && row.cost_us > 0;
-    let rows = comparison.rows().into_iter().filter(is_more);
-    let found: Vec<String> = rows.map(|row| row.words).collect();
-    if found.is_empty() {
-        let text = "no kind of incident is more frequent than in the reference";
-        return Outcome::Passed(text.to_owned());
-    }
-    Outcome::Failed {
-        summary: format!("{} more than in the reference", kinds_of_incidents(&found)),
-        found,
-    }
-}
+/// Shows the progress of a check on standard error.
+struct ShownStages;
 
-fn kinds_of_incidents(found: &[String]) -> String {
-    match found.len() {
-        1 => "one kind of incident is".to_owned(),
-        num => format!("{num} kinds of incidents are"),
+impl Stages for ShownStages {
+    fn run<T>(&self, name: &str, work: impl FnOnce(Progress<'_>) -> T) -> T {
+        with_progress(name, work)
     }
-}
-
-/// Returns the outcome without a run to compare with: any incident fails.
-fn of_all_incidents(run: &ComparedRun) -> Outcome {
-    let causes = run.causes();
-    let all = causes.incidents().iter();
-    let unusual: Vec<_> = all.filter(|it| !it.kind.is_by_design()).collect();
-    if unusual.is_empty() {
-        return Outcome::Passed("no incidents but those by design".to_owned());
-    }
-    let cost: DurationNs = unusual.iter().map(|it| it.delay).sum();
-    let num = thousands(unusual.len());
-    let sentences = unusual.into_iter().map(|it| causes.incident_sentence(it));
-    Outcome::Failed {
-        summary: format!("{num} incidents, which delay all ranks together by {cost}"),
-        found: sentences.collect(),
-    }
-}
-
-fn slower(comparison: Option<&RunComparison>, most: Slowdown) -> Outcome {
-    let Some(comparison) = comparison else {
-        let text = "a model has no durations to compare with: give a run as --reference";
-        return Outcome::Unchecked(text.to_owned());
-    };
-    if comparison.comparison().is_short {
-        return Outcome::Unchecked(comparison.limits().join("; "));
-    }
-    let is_slower = |row: &ChangeRow| {
-        let ratio = row.ratio.unwrap_or(f64::INFINITY);
-        row.is_of_time() && row.cost_us > 0 && ratio > 1.0 + most.0
-    };
-    let rows = comparison.rows().into_iter().filter(is_slower);
-    let found: Vec<String> = rows.map(|row| row.words).collect();
-    if found.is_empty() {
-        return Outcome::Passed(format!("nothing takes more than {most} longer"));
-    }
-    Outcome::Failed {
-        summary: match found.len() {
-            1 => found[0].clone(),
-            num => format!("{} and {} more", found[0], num - 1),
-        },
-        found,
-    }
-}
-
-/// Returns the outcome of judging the executions of a function as `analyze` does with a reference or a model.
-fn abnormal(args: &CheckArgs, run: &ComparedRun, reference: &Reference) -> Result<Outcome> {
-    let trace = run.causes().trace();
-    let root = match (&args.function, reference) {
-        (Some(function), _) => function.clone(),
-        (None, Reference::Model(model)) => {
-            let first = model.functions().first();
-            first.context("the model names no function")?.clone()
-        }
-        (None, Reference::Run(_)) => {
-            let best = suggest_roots(trace).into_iter().next();
-            best.context("no function is called often enough to be judged; name one by --function")?
-                .name
-        }
-    };
-    let (forest, root) = grow_forest(trace, &root)?;
-    let learned;
-    let model = match reference {
-        Reference::Model(model) => model.as_ref(),
-        Reference::Run(reference) => {
-            let (forest, root) = grow_forest(reference.causes().trace(), &root)
-                .context("cannot learn from the reference")?;
-            learned = learn(forest, root, args.seed)?;
-            &learned
-        }
-    };
-    judge(model, &forest, run)
-}
-
-/// Learns what is usual from a forest, with the settings of `analyze --reference`.
-fn learn(forest: Forest, root: String, seed: u64) -> Result<SavedModel> {
-    let settings = LearnSettings::with_seed(seed);
-    let no_labels = vec![None; forest.len()];
-    let (_, mut learned) = with_progress("Learning the trees", |progress| {
-        analyze(forest, root, &settings, progress)
-    })?;
-    let usual = settings.of_model();
-    let usual = ModelSettings {
-        nu: usual.nu,
-        gamma: usual.gamma,
-        rate: usual.rate,
-    };
-    with_progress("Training", |progress| {
-        learned.tune(usual, progress)?;
-        learned.train(&no_labels, progress)
-    })?;
-    Ok(learned.model()?)
-}
-
-fn judge(model: &SavedModel, forest: &Forest, run: &ComparedRun) -> Result<Outcome> {
-    let judgement = with_progress("Judging", |progress| model.judge(forest, false, progress))?;
-    if let Some(misfit) = judgement.misfit {
-        bail!("the reference does not fit: {misfit}; use one of a similar run");
-    }
-    let mut judged = judgement.tree_scores;
-    if judged.p_values.is_none() {
-        bail!("{} executions are too few to judge any", forest.len());
-    }
-    TreeDelays::new(run.causes(), forest).apply(&mut judged);
-    let detection = Detection::new(judged, None);
-    let name = &model.default_name();
-    let num = thousands(forest.len());
-    if detection.num_abnormal == 0 {
-        return Ok(Outcome::Passed(format!(
-            "none of {num} executions of `{name}` is abnormal"
-        )));
-    }
-    let explainer = with_progress("Comparing the trees", |progress| {
-        Explainer::of_model(model, forest, progress)
-    })?;
-    let no_labels = vec![None; forest.len()];
-    let reasons = |tree| {
-        if detection.is_abnormal(tree) {
-            explainer.reasons(tree)
-        } else {
-            Vec::new()
-        }
-    };
-    let rows = tree_rows(forest, &detection, &no_labels, Some(run.causes()), reasons);
-    let found = rows.filter(|row| row.abnormal).map(|row| {
-        let weight = forest.unit().amount(row.weight());
-        let rare = |p_value| rareness_text(p_value, forest.len());
-        let rare = row.p_value.map_or_else(String::new, rare);
-        let reasons = row.reasons.words(NUM_REASONS);
-        format!("`{name}` {}: {weight}, {rare}: {reasons}", row.tree)
-    });
-    Ok(Outcome::Failed {
-        found: found.collect(),
-        summary: format!(
-            "{} of {num} executions of `{name}` are abnormal",
-            thousands(detection.num_abnormal)
-        ),
-    })
 }

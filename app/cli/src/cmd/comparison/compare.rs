@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use anyhow::Result;
-use callgrove_model::thousands;
-use callgrove_query::{ComparedRun, RunComparison};
+use callgrove_check::compare_sides;
+use callgrove_compare::ComparisonUnit;
+use callgrove_model::{count_of, thousands};
+use callgrove_query::{COMPARED_SIDES, RunComparison};
 use callgrove_tables::ChangeTable;
 
-use super::super::forest::trace_of;
+use super::sides::{read, read_side};
 use crate::exit::Exit;
 use crate::output::{Clock, warn, with_progress};
 use crate::table_output::TableDestination;
@@ -16,16 +18,7 @@ use callgrove_args::CompareArgs;
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
     let destination = TableDestination::of(&args.listing.table)?;
     let mut clock = Clock::new(args.listing.timings);
-    let (before, mut exit) = read(&args.before, &mut clock)?;
-    let comparison = if let Some(after) = &args.after {
-        let (after, exit_after) = read(after, &mut clock)?;
-        exit = exit.and(exit_after);
-        of_runs(&before, &after)?
-    } else {
-        with_progress("Comparing the halves", |progress| {
-            RunComparison::of_halves(&before, progress)
-        })?
-    };
+    let (comparison, exit) = compared(args, &mut clock)?;
     clock.lap("compare");
     for limit in comparison.limits() {
         warn(&limit);
@@ -50,21 +43,23 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Reads a run, and finds its iterations and incidents.
-pub(in crate::cmd) fn read(source: &str, clock: &mut Clock) -> Result<(ComparedRun, Exit)> {
-    let trace = trace_of(source, clock)?;
-    let run = with_progress("Searching for iterations and incidents", |progress| {
-        ComparedRun::new(&trace, progress)
-    })?;
-    clock.lap("iterations and incidents");
-    Ok((run, Exit::after(&trace.warnings)))
-}
-
-/// Compares two runs.
-pub(in crate::cmd) fn of_runs(before: &ComparedRun, after: &ComparedRun) -> Result<RunComparison> {
-    Ok(with_progress("Comparing the runs", |progress| {
-        RunComparison::of_runs(before, after, progress)
-    })?)
+/// Reads and compares the runs.
+fn compared(args: &CompareArgs, clock: &mut Clock) -> Result<(RunComparison, Exit)> {
+    if args.halves {
+        let before = args.before.as_deref().unwrap_or_default();
+        let (run, exit) = read(before, clock)?;
+        let comparison = with_progress("Comparing the halves", |progress| {
+            RunComparison::of_halves(&run, progress)
+        })?;
+        return Ok((comparison, exit));
+    }
+    let named = |one: &Option<String>, several: &Vec<String>| -> Vec<String> {
+        one.iter().chain(several).cloned().collect()
+    };
+    let (before, exit) = read_side(&named(&args.before, &args.before_runs), clock)?;
+    let (after, exit_after) = read_side(&named(&args.after, &args.after_runs), clock)?;
+    let comparison = compare_sides(&before, &after, COMPARED_SIDES)?;
+    Ok((comparison, exit.and(exit_after)))
 }
 
 /// Prints how much was compared, and how much is not listed.
@@ -75,14 +70,22 @@ fn print_extent(
 ) -> std::io::Result<()> {
     let all = comparison.comparison();
     let tests = thousands(all.num_tests);
-    match comparison.num_iterations() {
-        Some([before, after]) => writeln!(
+    let runs = comparison.num_runs();
+    if all.unit == ComparisonUnit::Runs {
+        let [before, after] = runs.map(|num| count_of(num, "run"));
+        writeln!(
             out,
-            "\n{} and {} iterations compared in {tests} ways",
-            thousands(before),
-            thousands(after)
-        )?,
-        None => writeln!(out, "\ncompared in {tests} ways")?,
+            "\n{before} and {after} compared in {tests} ways; an interval holds for further runs, as far as they differ like these"
+        )?;
+    } else {
+        print_blocks(out, comparison, &tests)?;
+    }
+    if let Some(visible) = all.smallest_visible {
+        writeln!(
+            out,
+            "an iteration that takes {:.1} % longer would have been seen",
+            (visible - 1.0) * 100.0
+        )?;
     }
     if !with_possible && !all.possible.is_empty() {
         writeln!(
@@ -92,4 +95,21 @@ fn print_extent(
         )?;
     }
     Ok(())
+}
+
+/// Prints how much of one run a side was compared.
+fn print_blocks(
+    out: &mut dyn Write,
+    comparison: &RunComparison,
+    tests: &str,
+) -> std::io::Result<()> {
+    match comparison.num_iterations() {
+        Some([before, after]) => writeln!(
+            out,
+            "\n{} and {} iterations compared in {tests} ways",
+            thousands(before),
+            thousands(after)
+        ),
+        None => writeln!(out, "\ncompared in {tests} ways"),
+    }
 }

@@ -1,7 +1,7 @@
-//! Two runs side by side: what changed, and whether a run is as good as a reference.
+//! Runs side by side: what changed, and whether runs are as good as a reference.
 
+pub(crate) mod baseline;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod nodes;
-mod outcome;
-mod report;
+pub(in crate::cmd) mod sides;
