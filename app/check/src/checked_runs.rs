@@ -76,12 +76,6 @@ pub struct CheckedRuns {
     comparison: Option<RunComparison>,
 }
 
-/// Returns the smallest slowdown that would be found, as a share.
-fn smallest_visible(comparison: &RunComparison) -> Option<f64> {
-    let ratio = comparison.comparison().smallest_visible?;
-    Some(ratio - 1.0).filter(|it| it.is_finite())
-}
-
 impl CheckedRuns {
     /// Compares runs with a reference.
     ///
@@ -111,10 +105,11 @@ impl CheckedRuns {
         self.comparison.as_ref()
     }
 
-    /// Returns the smallest slowdown of an iteration that would be found, in percent.
+    /// Returns the smallest slowdown that would be found, in percent: of an iteration, or else of the call path that takes
+    /// most of the time.
     pub fn smallest_visible_percent(&self) -> Option<f64> {
-        let visible = smallest_visible(self.comparison.as_ref()?)?;
-        Some((visible * 1_000.0).ceil() / 10.0)
+        let (share, _) = self.comparison.as_ref()?.smallest_visible()?;
+        Some((share * 1_000.0).ceil() / 10.0)
     }
 
     /// Returns whether the reference has executions to judge by.
@@ -132,11 +127,14 @@ impl CheckedRuns {
         }
     }
 
-    fn traces(&self) -> Vec<&ComparedRun> {
-        self.runs
-            .iter()
-            .filter_map(|it| it.of_trace.as_ref())
-            .collect()
+    /// Returns the traces of all runs.
+    ///
+    /// # Errors
+    /// A run is from a baseline.
+    fn traces(&self) -> Result<Vec<&ComparedRun>> {
+        let traces = self.runs.iter().map(|it| it.of_trace.as_ref());
+        let traces: Option<Vec<&ComparedRun>> = traces.collect();
+        traces.context("a baseline has no executions and no traces: check the runs themselves")
     }
 
     /// Checks for abnormal executions.
@@ -148,7 +146,7 @@ impl CheckedRuns {
         let by = self.judged_by();
         let by =
             by.context("a baseline has no executions to learn from: give a run as --reference")?;
-        judge_runs(settings, &self.traces(), &by, stages)
+        judge_runs(settings, &self.traces()?, &by, stages)
     }
 
     /// Checks for more incidents than in the reference; with a model, for any that is not by design.
@@ -158,7 +156,7 @@ impl CheckedRuns {
     pub fn incidents(&self) -> Result<Outcome> {
         self.refuse_foreign()?;
         let Some(comparison) = &self.comparison else {
-            return Ok(of_all_incidents(&self.traces()));
+            return Ok(of_all_incidents(&self.traces()?));
         };
         let is_more = |row: &ChangeRow| row.kind == "incidents" && row.cost_us > 0;
         let rows = comparison.rows().into_iter().filter(is_more);
@@ -191,7 +189,7 @@ impl CheckedRuns {
         let rows = comparison.slowdown_rows().into_iter().filter(is_too_slow);
         let mut found: Vec<String> = rows.map(|row| row.words).collect();
         if found.is_empty() {
-            let Some(visible) = smallest_visible(comparison) else {
+            let Some((visible, subject)) = comparison.smallest_visible() else {
                 bail!(
                     "no duration can be compared that differs from run to run: is it one run, given several times?"
                 );
@@ -199,8 +197,8 @@ impl CheckedRuns {
             let most = (most * 1e4).round() / 100.0;
             let [before, after] = comparison.num_runs().map(|num| count_of(num, "run"));
             return Ok(Outcome::Passed(format!(
-                "nothing takes more than {most} % longer ({after} compared with {before}: {:.1} % more of an iteration would \
-                 have been seen)",
+                "nothing takes more than {most} % longer ({after} compared with {before}: {:.1} % more of {subject} \
+                 would have been seen)",
                 visible * 100.0
             )));
         }

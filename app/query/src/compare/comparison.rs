@@ -232,6 +232,17 @@ impl RunComparison {
         self.comparison.shared_time >= MIN_SHARED_TIME
     }
 
+    /// Returns the smallest slowdown that would be found, as a share, and of what: an iteration, or else the call path that
+    /// takes most of the time. `None` if no duration was compared.
+    pub fn smallest_visible(&self) -> Option<(f64, &'static str)> {
+        let share = self.comparison.smallest_visible? - 1.0;
+        let subject = match self.num_iterations() {
+            Some(_) => "an iteration",
+            None => "the costliest call path",
+        };
+        share.is_finite().then_some((share, subject))
+    }
+
     /// Returns the number of runs of each side.
     pub fn num_runs(&self) -> [usize; 2] {
         self.sides.each_ref().map(Vec::len)

@@ -80,12 +80,9 @@ fn print_extent(
     } else {
         print_blocks(out, comparison, &tests)?;
     }
-    if let Some(visible) = all.smallest_visible {
-        writeln!(
-            out,
-            "an iteration that takes {:.1} % longer would have been seen",
-            (visible - 1.0) * 100.0
-        )?;
+    if let Some((visible, subject)) = comparison.smallest_visible() {
+        let percent = visible * 100.0;
+        writeln!(out, "{percent:.1} % more of {subject} would have been seen")?;
     }
     if !with_possible && !all.possible.is_empty() {
         writeln!(
