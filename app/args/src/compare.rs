@@ -60,7 +60,7 @@ pub struct CheckArgs {
     /// Largest slowdown of a function, an iteration or a wait that passes, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub max_slowdown: Slowdown,
-    /// What fails the check [default: all that the reference allows to check]
+    /// What fails the check [default: all that the reference allows to check, and of several runs not `abnormal`]
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<CheckKind>,
     /// Root function of the check `abnormal`, as for analyze. Of several references the first is learned from

@@ -11,6 +11,9 @@ use super::baseline::BaselineRun;
 use super::outcome::Outcome;
 use super::stages::Stages;
 
+/// The smallest visible slowdown, as a share, from which on a check has judged nothing: a doubling.
+const LARGEST_VISIBLE: f64 = 1.0;
+
 /// A run of one side.
 #[derive(Debug)]
 pub struct CheckedRun {
@@ -112,9 +115,11 @@ impl CheckedRuns {
         Some((share * 1_000.0).ceil() / 10.0)
     }
 
-    /// Returns whether the reference has executions to judge by.
-    pub fn has_executions(&self) -> bool {
-        self.judged_by().is_some()
+    /// Returns whether single executions are judged unless something else is asked for: with several runs a side they are
+    /// not, since every run has a few unusual ones.
+    pub fn judges_executions(&self) -> bool {
+        let is_repeated = self.comparison.as_ref().map(RunComparison::num_runs) > Some([1, 1]);
+        self.judged_by().is_some() && !is_repeated
     }
 
     fn judged_by(&self) -> Option<CheckedBy<'_>> {
@@ -194,6 +199,12 @@ impl CheckedRuns {
                     "no duration can be compared that differs from run to run: is it one run, given several times?"
                 );
             };
+            if visible > LARGEST_VISIBLE {
+                bail!(
+                    "the runs differ so much from one another that not even twice the time of {subject} would have been seen: \
+                     run them on a quieter machine, or longer"
+                );
+            }
             let most = (most * 1e4).round() / 100.0;
             let [before, after] = comparison.num_runs().map(|num| count_of(num, "run"));
             return Ok(Outcome::Passed(format!(

@@ -74,7 +74,7 @@ impl SideComparison {
 
     fn of_sides(paths: &PathTable, sides: &[Side<'_>; 2], unit: ComparisonUnit) -> Self {
         let [before, after] = sides;
-        let levels = levels(paths, sides);
+        let levels = levels(paths, sides, unit);
         let mut others = after.alone(paths, before, ChangeAspect::New);
         others.extend(before.alone(paths, after, ChangeAspect::Vanished));
         others.extend(compare_incidents(before, after));
@@ -178,12 +178,12 @@ struct Level {
 }
 
 /// Returns the levels that both sides have.
-fn levels(paths: &PathTable, sides: &[Side<'_>; 2]) -> Vec<Level> {
+fn levels(paths: &PathTable, sides: &[Side<'_>; 2], unit: ComparisonUnit) -> Vec<Level> {
     let mut all = Vec::new();
     let iterations = of_sides(sides, |run| {
         (run.iterations.num_calls() > 0).then_some(&run.iterations)
     });
-    all.extend(iterations.map(|it| duration(ChangeSubject::Iterations, &it, 1.0)));
+    all.extend(iterations.map(|it| of_iterations(&it, unit)));
     let mut of_functions: BTreeMap<NameId, Vec<(PathId, SeriesOfSides<'_>)>> = BTreeMap::new();
     for &path in sides[0]
         .runs
@@ -299,6 +299,20 @@ fn duration(subject: ChangeSubject, series: &SeriesOfSides<'_>, share: f64) -> L
         values: [0, 1].map(|side: usize| series[side].iter().map(|it| it.typical()).collect()),
         ns_of_one: num_calls / of_after.len().max(1).real(),
         share,
+    }
+}
+
+/// Returns the level of the iterations. Where runs are the unit it is that of their means, which have the time of all that
+/// happens in them, also between calls and in the rarer ones of unlike iterations: what disturbs one is in the noise from
+/// run to run.
+fn of_iterations(series: &SeriesOfSides<'_>, unit: ComparisonUnit) -> Level {
+    let level = duration(ChangeSubject::Iterations, series, 1.0);
+    match unit {
+        ComparisonUnit::Blocks => level,
+        ComparisonUnit::Runs => Level {
+            values: [0, 1].map(|side: usize| series[side].iter().map(|it| it.means()).collect()),
+            ..level
+        },
     }
 }
 

@@ -75,6 +75,15 @@ impl BlockSeries {
         all.fold(0, i64::saturating_add)
     }
 
+    /// Returns the mean duration in each block that has calls.
+    pub(crate) fn means(&self) -> Vec<f64> {
+        let of_block = |samples: &Vec<BlockSample>| {
+            let sample = joined(samples)?;
+            Some(sample.total_ns.real() / sample.num_calls.real())
+        };
+        self.blocks.iter().filter_map(of_block).collect()
+    }
+
     /// Returns the median of the typical durations of the blocks; `None` without calls.
     pub fn level_ns(&self) -> Option<f64> {
         let mut typical = self.typical();

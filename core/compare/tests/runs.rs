@@ -188,3 +188,47 @@ fn what_only_some_runs_have_is_neither_new_nor_vanished() {
     assert_eq!(aspects(&without, &some), []);
     assert_eq!(aspects(&some, &with), []);
 }
+
+#[test]
+fn iterations_that_are_unlike_are_slower_on_average() {
+    let mut random = ChaCha8Rng::seed_from_u64(13);
+    let (paths, _) = paths();
+    // Every fourth iteration computes, and the others only exchange messages.
+    let mut run = |factor: f64| {
+        let mut samples = RunSamples {
+            iterations_in_block: vec![4 * NUM_CALLS; NUM_BLOCKS],
+            num_ranks: 1,
+            iterations: BlockSeries::new(NUM_BLOCKS),
+            ..RunSamples::default()
+        };
+        let of_run = (0.01 * normal(&mut random)).exp();
+        for block in 0..NUM_BLOCKS {
+            let own_ns = |at: usize| {
+                if at.is_multiple_of(4) {
+                    900_000.0 * factor
+                } else {
+                    30_000.0
+                }
+            };
+            let mut durations: Vec<i64> = (0..4 * NUM_CALLS)
+                .map(|at| (own_ns(at) * of_run * (1.0 + 0.03 * normal(&mut random))) as i64)
+                .collect();
+            samples.total_ns += durations.iter().sum::<i64>();
+            samples
+                .iterations
+                .add(block, BlockSample::of(&mut durations));
+        }
+        samples
+    };
+    let (usual, slower) = ([1.0; 6].map(&mut run), [1.1; 3].map(&mut run));
+    let subjects = |before: &[RunSamples], after: &[RunSamples]| -> Vec<ChangeSubject> {
+        let [before, after] = [before, after].map(|runs| runs.iter().collect::<Vec<_>>());
+        let comparison = SideComparison::new(&paths, &before, &after);
+        comparison
+            .slowdowns()
+            .map(|it| it.subject.clone())
+            .collect()
+    };
+    assert_eq!(subjects(&usual[..3], &usual[3..]), []);
+    assert_eq!(subjects(&usual[..3], &slower), [ChangeSubject::Iterations]);
+}

@@ -190,7 +190,7 @@ fn kinds(args: &CheckArgs, checked: &CheckedRuns) -> Vec<CheckKind> {
     let mut kinds = args.fail_on.clone();
     if kinds.is_empty() {
         kinds.push(CheckKind::Incident);
-        if checked.has_executions() {
+        if checked.judges_executions() {
             kinds.push(CheckKind::Abnormal);
         }
         if checked.comparison().is_some() {
